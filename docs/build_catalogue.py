@@ -1,0 +1,38 @@
+"""Write `catalogue.md` from the library's own table of models."""
+
+from pathlib import Path
+
+from suffice.catalogue import as_markdown
+
+PAGE = Path(__file__).with_name("catalogue.md")
+
+ABOVE = """\
+# Catalogue
+
+Every model, and what it can do. This page is written by `make docs` from the table in
+`suffice.catalogue`.
+
+"""
+
+BELOW = """
+
+| column | meaning |
+|---|---|
+| objective | what a fit minimises |
+| merge, forget | whether its statistics can be merged, and rows subtracted from them |
+| refit | the parameters that can change without the data |
+| stream | whether it fits from files, block by block |
+| distribute | whether it fits on a cluster |
+| weights | whether rows may carry weights |
+| missing | whether cells may be missing |
+| sparse | whether it takes sparse rows (CSR) |
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return ABOVE + as_markdown().strip("\n") + BELOW
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,162 @@
+"""The table of models: what each can do.
+
+Documentation, command line and contract tests are made from this table.  A model listed
+with an ability it lacks fails its tests, and so does a public estimator that is missing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from os import PathLike
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One model and its abilities.
+
+    Attributes
+    ----------
+    name : str
+        The public name.
+    module : str
+        Where it is defined.
+    task : {"regression"}
+    objective : str
+        What a fit minimises, in a line.
+    merge, forget : bool
+        Whether its statistic can be merged, and rows subtracted from it.
+    refit : tuple of str
+        Parameters that can be changed without the data.
+    stream : bool
+        Whether it fits from files, block by block.
+    distribute : bool
+        Whether it fits on a cluster.
+    weights, missing, sparse : bool
+        Whether it takes row weights, NaN cells, and CSR matrices.
+    docs : str
+        Its page in the documentation.
+    """
+
+    name: str
+    module: str
+    task: str
+    objective: str
+    merge: bool
+    forget: bool
+    refit: tuple[str, ...]
+    stream: bool
+    distribute: bool
+    weights: bool
+    missing: bool
+    sparse: bool
+    docs: str
+
+    def load(self) -> type[Any]:
+        """The class."""
+        found: type[Any] = getattr(importlib.import_module(self.module), self.name)
+        return found
+
+
+MODELS: tuple[Entry, ...] = (
+    Entry(
+        name="LinearRegression",
+        module="suffice.linear.linear_regression",
+        task="regression",
+        objective="½ Σ w (θ·x + b − y)²",
+        merge=True,
+        forget=True,
+        refit=("fit_intercept",),
+        stream=True,
+        distribute=False,
+        weights=True,
+        missing=False,
+        sparse=True,
+        docs="linear-regression.md",
+    ),
+    Entry(
+        name="Ridge",
+        module="suffice.linear.ridge",
+        task="regression",
+        objective="½ Σ w (θ·x + b − y)² + (α/2) ‖θ‖²",
+        merge=True,
+        forget=True,
+        refit=("alpha", "fit_intercept", "standardize"),
+        stream=True,
+        distribute=False,
+        weights=True,
+        missing=False,
+        sparse=True,
+        docs="ridge.md",
+    ),
+)
+
+
+def models() -> Iterator[Entry]:
+    """Every model of the library."""
+    yield from MODELS
+
+
+def find(name: str) -> type[Any] | None:
+    """The class of a model by its public name, or None."""
+    for entry in MODELS:
+        if entry.name == name:
+            return entry.load()
+    return None
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read a model that `save` wrote.
+
+    Nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : str or PathLike
+
+    Returns
+    -------
+    The fitted model.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, truncated, newer than this library or no model at all.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import suffice
+    >>> model = suffice.Ridge().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "ridge.safetensors")
+    ...     model.save(path)
+    ...     suffice.load(path).predict([[3.0]]) == model.predict([[3.0]])
+    array([ True])
+    """
+    from suffice.fitting.storage import load_model
+
+    return load_model(path, find_model=find)
+
+
+def as_markdown() -> str:
+    """The table for the documentation."""
+    shown = [f.name for f in fields(Entry) if f.name not in ("name", "module", "docs", "task")]
+    lines = [
+        "| model | " + " | ".join(shown) + " |",
+        "|---" * (len(shown) + 1) + "|",
+    ]
+    for entry in MODELS:
+        cells = [_cell(getattr(entry, name)) for name in shown]
+        lines.append(f"| [`{entry.name}`]({entry.docs}) | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "–"
+    if isinstance(value, tuple):
+        return ", ".join(f"`{name}`" for name in value) or "–"
+    return str(value)

@@ -1,0 +1,1 @@
+"""Where a pass over the rows runs."""

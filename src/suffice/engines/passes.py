@@ -1,0 +1,206 @@
+"""One pass over a source: every block summarised, the statistics merged.
+
+Blocks have fixed boundaries, and their statistics merge in a fixed tree: runs of eight
+blocks first, then runs of eight of those, and so on.  Which thread did what leaves no
+trace in the result: it has the same bits at any number of threads, and for any source
+of the same rows.
+
+The calling thread reads ahead while the pool computes; only a few runs of blocks are in
+flight, so memory does not grow with the rows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from itertools import islice
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.engines.settings import resolve_threads
+from suffice.engines.workers import inside_worker, one_blas_thread, pool
+from suffice.sources.base import Block, Piece, Source
+
+FAN_IN = 8
+"""Statistics that merge at once."""
+
+LARGE_STATISTIC = 1 << 22
+"""Bytes from which statistics are added up one by one, not to hold several."""
+
+
+class Statistic(Protocol):
+    """What a pass merges."""
+
+    @classmethod
+    def merge(cls, parts: Sequence[Self]) -> Self: ...
+
+
+S = TypeVar("S", bound=Statistic)
+T = TypeVar("T")
+
+
+def reduce(source: Source, summarize: Callable[[Block], S], n_jobs: int | None = None) -> S:
+    """Summarise every block of a source and merge the statistics.
+
+    Parameters
+    ----------
+    source : Source
+    summarize : function of a block
+        Called on several threads at once.
+    n_jobs : int, optional
+        Threads to use; by default what `suffice.config` says.
+
+    Returns
+    -------
+    The merged statistic; the same bits at any number of threads.
+
+    Raises
+    ------
+    ValueError
+        If the source has no rows.
+    """
+
+    def summarize_run(run: list[Piece]) -> S:
+        tree: _MergeTree[S] = _MergeTree()
+        for piece in run:
+            tree.add(summarize(piece.load()))
+        return tree.result()
+
+    tree: _MergeTree[S] = _MergeTree()
+    with closing(in_order(source, summarize_run, n_jobs)) as statistics:
+        for statistic in statistics:
+            tree.add(statistic)
+    return tree.result()
+
+
+def map_rows(
+    source: Source, function: Callable[[Block], NDArray[Any]], n_jobs: int | None = None
+) -> NDArray[Any]:
+    """Apply a function to every block and join the results in the rows' order."""
+
+    def map_run(run: list[Piece]) -> list[NDArray[Any]]:
+        return [function(piece.load()) for piece in run]
+
+    with closing(in_order(source, map_run, n_jobs)) as runs:
+        return np.concatenate([part for run in runs for part in run])
+
+
+def in_order(
+    source: Source, work: Callable[[list[Piece]], T], n_jobs: int | None = None
+) -> Generator[T, None, None]:
+    """Results of `work` on each run of eight blocks, in the rows' order.
+
+    An exception in a block, in the reading, or in the caller (Ctrl-C) stops the pass:
+    what was not started is dropped, what runs is waited for, a block each.
+    """
+    threads = 1 if inside_worker() else resolve_threads(n_jobs)
+    runs = _runs(source)
+    first = next(runs, None)
+    if first is None:
+        raise ValueError(f"there are no rows in {source!r}; at least one is needed")
+    with one_blas_thread():
+        second = next(runs, None)
+        if threads == 1 or second is None:
+            yield work(first)
+            if second is not None:
+                yield work(second)
+                yield from map(work, runs)
+            return
+        yield from _in_threads(first, second, runs, work, threads)
+
+
+def _in_threads(
+    first: list[Piece],
+    second: list[Piece],
+    runs: Iterator[list[Piece]],
+    work: Callable[[list[Piece]], T],
+    threads: int,
+) -> Generator[T, None, None]:
+    stop = threading.Event()
+
+    def guarded(run: list[Piece]) -> T:
+        # A generator over the run's pieces, so that a stopped pass ends at the next block.
+        if stop.is_set():
+            raise _Stopped
+        return work(_Stoppable(run, stop))
+
+    workers = pool(threads)
+    waiting: deque[Future[T]] = deque()
+    try:
+        for run in (first, second):
+            waiting.append(workers.submit(guarded, run))
+        for run in runs:
+            waiting.append(workers.submit(guarded, run))
+            if len(waiting) > threads + 1:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        stop.set()
+        for future in waiting:
+            future.cancel()
+        for future in waiting:
+            if not future.cancelled():
+                future.exception()
+
+
+class _Stopped(Exception):
+    """Raised in a worker whose pass was given up."""
+
+
+class _Stoppable(list[Piece]):
+    """A run of pieces whose iteration ends, with `_Stopped`, once the pass is given up."""
+
+    def __init__(self, run: list[Piece], stop: threading.Event) -> None:
+        super().__init__(run)
+        self._stop = stop
+
+    def __iter__(self) -> Iterator[Piece]:
+        for piece in super().__iter__():
+            if self._stop.is_set():
+                raise _Stopped
+            yield piece
+
+
+def _runs(source: Source) -> Iterator[list[Piece]]:
+    pieces = iter(source.pieces())
+    while run := list(islice(pieces, FAN_IN)):
+        yield run
+
+
+class _MergeTree(Generic[S]):
+    """Merges a sequence of statistics in a tree whose shape depends on their number alone."""
+
+    def __init__(self) -> None:
+        self.levels: list[list[S]] = []
+
+    def add(self, statistic: S, level: int = 0) -> None:
+        if level == len(self.levels):
+            self.levels.append([])
+        waiting = self.levels[level]
+        waiting.append(statistic)
+        if _bytes(statistic) > LARGE_STATISTIC:
+            self.levels[level] = [_merge(waiting)]
+        elif len(waiting) == FAN_IN:
+            self.levels[level] = []
+            self.add(_merge(waiting), level + 1)
+
+    def result(self) -> S:
+        carried: list[S] = []
+        for waiting in self.levels:
+            parts = waiting + carried
+            carried = [_merge(parts)] if parts else []
+        return carried[0]
+
+
+def _merge(parts: list[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else type(parts[0]).merge(parts)
+
+
+def _bytes(statistic: Any) -> int:
+    return int(getattr(statistic, "nbytes", 0))

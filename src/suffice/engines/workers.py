@@ -1,0 +1,117 @@
+"""The threads that passes run on, and the hold on BLAS's own threads.
+
+One pool serves the process.  While a fit runs, BLAS is held at one thread: the passes
+use all cores already, and a factorisation's bits differ with BLAS's thread count.
+The hold is counted, so that concurrent fits do not release each other.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+
+class _Inside(threading.local):
+    """Whether this thread is one of the pool's (a pass it starts must run inline)."""
+
+    worker = False
+
+
+_inside = _Inside()
+
+
+def inside_worker() -> bool:
+    """Whether the calling thread belongs to the pool."""
+    return _inside.worker
+
+
+def _enter_worker() -> None:
+    _inside.worker = True
+
+
+_lock = threading.Lock()
+_pools: dict[int, ThreadPoolExecutor] = {}
+
+
+def pool(threads: int) -> ThreadPoolExecutor:
+    """The process's pool of this many threads, made at first use."""
+    with _lock:
+        if threads not in _pools:
+            _pools[threads] = ThreadPoolExecutor(
+                threads, thread_name_prefix="suffice", initializer=_enter_worker
+            )
+        return _pools[threads]
+
+
+# --- BLAS held at one thread -----------------------------------------------------------------
+
+
+class _Hold:
+    """Counts who needs BLAS at one thread; sets it for the first, restores it after the last."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.holders = 0
+        self.libraries: list[Any] | None = None
+        self.before: list[int] = []
+
+    def acquire(self) -> None:
+        with self.lock:
+            if self.holders == 0:
+                if self.libraries is None:
+                    self.libraries = _blas_libraries()
+                self.before = [library.get_num_threads() for library in self.libraries]
+                for library in self.libraries:
+                    library.set_num_threads(1)
+            self.holders += 1
+
+    def release(self) -> None:
+        with self.lock:
+            self.holders -= 1
+            if self.holders == 0:
+                self.restore()
+
+    def restore(self) -> None:
+        for library, threads in zip(self.libraries or [], self.before, strict=True):
+            library.set_num_threads(threads)
+
+
+def _blas_libraries() -> list[Any]:
+    # SciPy brings an OpenBLAS of its own: load it before looking.
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    controllers: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return controllers
+
+
+_hold = _Hold()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS at one thread for the whole process until the last holder leaves."""
+    hold = _hold
+    hold.acquire()
+    try:
+        yield
+    finally:
+        hold.release()
+
+
+def _after_fork() -> None:
+    """A forked child has none of its parent's threads, and maybe its locks, taken."""
+    global _lock, _hold
+    if _hold.holders:
+        _hold.restore()
+    _lock, _hold = threading.Lock(), _Hold()
+    _pools.clear()
+    _inside.worker = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,1 @@
+"""From a source of rows to a certified, saved model."""

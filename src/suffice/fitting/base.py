@@ -1,0 +1,366 @@
+"""What every model is: a source of rows, passes over it, and a certified result.
+
+`OnePass` models are computed from one statistic.  A family file says what a block
+contributes (`_summarize`) and how the merged statistic becomes parameters (`_solve`).
+
+`Iterative` models repeat: a state, a pass that summarises every block given the state, an
+update.  A family file says where to start (`_start`), what a block contributes
+(`_summarize`), the next state (`_update`) and what is proved at the end (`_certify`).
+
+Everything else a user can do with a model comes from here.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial, wraps
+from os import PathLike
+from typing import Any, NamedTuple, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from suffice.engines.passes import map_rows, reduce
+from suffice.engines.workers import one_blas_thread
+from suffice.fitting.callbacks import CallbackSupportMixin, FitTask, fit_task, with_callbacks
+from suffice.fitting.certificate import Certificate
+from suffice.fitting.registry import register
+from suffice.fitting.trace import Trace
+from suffice.numerics.double_double import DoubleDouble
+from suffice.sources import Block, Source, as_source
+from suffice.sources.finite import describe_non_finite
+from suffice.sources.frames import is_frame
+from suffice.statistics.moments import Moments, Precision
+
+register(DoubleDouble)
+register(Moments)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LARGEST_KEPT_STATISTIC = 256 << 20
+"""Bytes up to which a model keeps its statistic."""
+
+
+def all_or_nothing(method: F) -> F:
+    """Make a method leave its model as it was when it fails, whatever the failure."""
+
+    @wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return guarded  # type: ignore[return-value]
+
+
+class Estimator(CallbackSupportMixin, BaseEstimator):
+    """Base of all models: sources, passes, the certificate, saving.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        What was proved about the fit.
+    trace_ : Trace
+        One row for each pass over the data.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where the columns have names.
+    """
+
+    certificate_: Certificate
+    trace_: Trace
+
+    @all_or_nothing
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source
+            Rows of shape (rows, columns); or a source such as `suffice.scan` makes, which
+            brings its own target and weights.
+        y : array of shape (rows,) or (rows, targets)
+            The target.  None if `X` is a source.
+        sample_weight : array of shape (rows,), optional
+            Weights: w counts as w repetitions of the row.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        source = self._training_source(X, y, sample_weight)
+        with one_blas_thread(), fit_task(self, X, y, self._most_passes()) as task:
+            self._learn(source, task)
+        if not self.certificate_.holds:
+            warnings.warn(
+                f"{type(self).__name__}: {self._advice(self.certificate_)}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    @abstractmethod
+    def _learn(self, source: Source, task: FitTask) -> None:
+        """Fit from a source: sets the learned attributes, `trace_` and `certificate_`."""
+
+    def _most_passes(self) -> int | None:
+        """How many passes a fit may take, where that is known."""
+        return None
+
+    def _advice(self, certificate: Certificate) -> str:
+        """What to tell a user whose certificate does not hold."""
+        return f"not proved: {certificate.claim}. {' '.join(certificate.notes)}"
+
+    # --- from what users pass to sources --------------------------------------------------
+
+    def _training_source(self, X: Any, y: Any, sample_weight: Any) -> Source:
+        if isinstance(X, Source):
+            if y is not None or sample_weight is not None:
+                raise ValueError(
+                    "a source brings its own target and weights: name them in scan(target=…, "
+                    "weight=…), and pass neither y nor sample_weight"
+                )
+            if not X.has_target and self.__sklearn_tags__().target_tags.required:
+                raise ValueError(
+                    f"{type(self).__name__} needs a target: name it in scan(…, target=…)"
+                )
+            self._set_names(X)
+            return X
+        if is_frame(X):
+            return self._frame_source(X, y, sample_weight)
+        checks = {
+            "accept_sparse": "csr",
+            "dtype": "numeric",
+            "ensure_all_finite": False,
+        }
+        if y is None and not self.__sklearn_tags__().target_tags.required:
+            X = validate_data(self, X, **checks)
+        else:
+            X, y = validate_data(self, X, y, **checks, **self._target_checks())
+        return as_source(X, y, self._checked_weight(sample_weight, X))
+
+    def _frame_source(self, X: Any, y: Any, sample_weight: Any) -> Source:
+        """A data frame stays where it is: only its names and the target are checked here."""
+        if y is not None:
+            y = _check_y(y, estimator=self, **self._target_checks())
+            check_consistent_length(X, y)
+        elif self.__sklearn_tags__().target_tags.required:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        source = as_source(X, y, self._checked_weight(sample_weight, X))
+        self._set_names(source)
+        return source
+
+    def _target_checks(self) -> dict[str, Any]:
+        """Arguments of scikit-learn's `validate_data` that concern the target."""
+        return {"y_numeric": True, "multi_output": True}
+
+    def _checked_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+        if sample_weight is None:
+            return None
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weight.any():
+            raise ValueError("all weights in sample_weight are zero: no row is left to learn from")
+        return np.asarray(weight)
+
+    def _set_names(self, source: Source) -> None:
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = source.n_columns
+        if source.feature_names is not None:
+            self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+
+    def _check_names(self, source: Source) -> None:
+        """Whether a source to predict from has the columns of the fit."""
+        name = type(self).__name__
+        expected = getattr(self, "feature_names_in_", None)
+        found = source.feature_names
+        if expected is not None and found is not None and tuple(expected) != tuple(found):
+            missing = [str(column) for column in expected if column not in found]
+            extra = [str(column) for column in found if column not in set(expected)]
+            detail = (
+                f"missing: {missing}, unexpected: {extra}"
+                if missing or extra
+                else "the same names in another order"
+            )
+            raise ValueError(
+                f"The feature names should match those that were passed during fit: {detail}"
+            )
+        if source.n_columns != self.n_features_in_:
+            raise ValueError(
+                f"X has {source.n_columns} features, but {name} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+
+    def _apply(self, X: Any, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+        """Apply a row-wise function to arrays at once, to frames and sources block by block."""
+        check_is_fitted(self)
+        if not isinstance(X, Source) and not is_frame(X):
+            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric")
+            return function(X)
+        source = as_source(X)
+        self._check_names(source)
+
+        def apply(block: Block) -> NDArray[Any]:
+            message = describe_non_finite(block, source)
+            if message:
+                raise ValueError(message)
+            return function(block.X)
+
+        return map_rows(source, apply, self._n_jobs())
+
+    def _n_jobs(self) -> int | None:
+        return getattr(self, "n_jobs", None)
+
+    def _pass(self, source: Source, summarize: Callable[[Block], Any]) -> Any:
+        """One pass over the rows; a value that is not finite is named."""
+
+        def checked(block: Block) -> Any:
+            try:
+                return summarize(block)
+            except FloatingPointError:
+                raise ValueError(
+                    describe_non_finite(block, source)
+                    or "Input contains infinity or a value too large: rows "
+                    f"{block.start} to {block.start + block.n_rows - 1} hold values beyond "
+                    "1e150, whose squares overflow; rescale them"
+                ) from None
+
+        return reduce(source, checked, self._n_jobs())
+
+    # --- saving ---------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to one file; `suffice.load` reads it back.
+
+        The file is written whole or not at all.
+        """
+        from suffice.fitting.storage import save_model
+
+        check_is_fitted(self)
+        save_model(self, path)
+
+
+class Solved(NamedTuple):
+    """What solving from a statistic tells about the solution."""
+
+    certificate: Certificate
+    objective: float
+
+
+class OnePass(Estimator):
+    """A model computed from one statistic, which it keeps.
+
+    Attributes
+    ----------
+    statistics_ : statistic
+        All that the model knows about its rows; absent where it would be larger than
+        256 MB.
+    """
+
+    statistics_: Any
+
+    @abstractmethod
+    def _summarize(self, block: Block, precision: Precision) -> Any:
+        """What these rows contribute."""
+
+    @abstractmethod
+    def _solve(self, statistic: Any) -> Solved | None:
+        """Set the parameters from the statistic; return what was proved, and the objective.
+
+        None asks for a second pass in double-double.
+        """
+
+    def _skips_float64(self, source: Source) -> bool:
+        """Whether, by the shape of the data alone, only double-double will do."""
+        return False
+
+    def _most_passes(self) -> int | None:
+        return 2
+
+    def _learn(self, source: Source, task: FitTask) -> None:
+        trace = Trace()
+        precisions: tuple[Precision, ...] = ("float64", "double-double")
+        for precision in precisions[self._skips_float64(source) :]:
+            began = time.perf_counter()
+            with task.one_pass(self._fitted_attributes):
+                statistic = self._pass(source, partial(self._summarize, precision=precision))
+                solved = self._solve(statistic)
+            objective = float("nan") if solved is None else solved.objective
+            trace = trace.extended(
+                f"moments in {precision}", objective, time.perf_counter() - began
+            )
+            if solved is not None:
+                self.certificate_ = solved.certificate
+                break
+        self.trace_, self.statistics_ = trace, statistic
+
+    def _fitted_attributes(self) -> dict[str, Any] | None:
+        """The learned attributes so far, for callbacks that evaluate the model."""
+        learned = {k: v for k, v in vars(self).items() if k.endswith("_") and k[0] != "_"}
+        return learned or None
+
+
+class Iterative(Estimator):
+    """A model found by passes, each of which improves a state.
+
+    A state is any object with `objective` (float) and `done` (bool) attributes.
+    """
+
+    max_iter: int
+
+    @abstractmethod
+    def _start(self, source: Source) -> Any:
+        """The state before the first pass."""
+
+    @abstractmethod
+    def _summarize(self, block: Block, state: Any) -> Any:
+        """What these rows contribute, given the state."""
+
+    @abstractmethod
+    def _update(self, state: Any, statistic: Any) -> Any:
+        """The next state."""
+
+    @abstractmethod
+    def _certify(self, state: Any, statistic: Any) -> Certificate:
+        """What is proved about the last state."""
+
+    @abstractmethod
+    def _adopt(self, state: Any) -> dict[str, Any]:
+        """The fitted attributes of a state."""
+
+    def _most_passes(self) -> int | None:
+        return self.max_iter
+
+    def _learn(self, source: Source, task: FitTask) -> None:
+        state, trace = self._start(source), Trace()
+        statistic = None
+        for _ in range(self.max_iter):
+            began = time.perf_counter()
+            with task.one_pass(lambda: self._adopt(state)) as outcome:  # noqa: B023
+                statistic = self._pass(source, partial(self._summarize, state=state))
+                state = self._update(state, statistic)
+            trace = trace.extended("update", state.objective, time.perf_counter() - began)
+            if state.done or outcome.stop:
+                break
+        self.__dict__.update(self._adopt(state))
+        self.n_iter_ = len(trace)
+        self.trace_, self.certificate_ = trace, self._certify(state, statistic)

@@ -1,0 +1,1 @@
+"""Inner loops: pure functions on arrays, compiled by numba at their first call."""

@@ -1,0 +1,405 @@
+"""Penalised least squares from moments.
+
+    minimise over θ, b:   ½ Σ wᵢ (θ·xᵢ + b − yᵢ)² + ½ Σⱼ λⱼ θⱼ²
+
+With the centred moments of (x, y) the solution is
+
+    (Sxx + diag λ) θ = Sxy,        b = ȳ − θ·x̄;
+
+without an intercept the moments about zero take their place.  The system is scaled by
+powers of two to a diagonal near 1, which rounds nothing, and solved in the precision of
+the moments.  Columns that depend on the others, to within the rounding of their own
+float64 values, leave the solution open; the one of smallest norm is taken.
+
+**Digits.**  With A the scaled matrix, |ΔA| ≤ ε g gᵀ and |ΔB| ≤ ε g g_y bound the error of
+the moments and of the factorisation (g from the magnitudes that the moments carry), so
+
+    |Δx| ≤ ε |A⁻¹| g (g·|x| + g_y) / (1 − ε g·|A⁻¹| g).
+
+Reference: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), chapter 7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from suffice.numerics.double_double import UNIT, Array, DoubleDouble
+from suffice.numerics.positive_definite import Factor, factorize, product
+from suffice.statistics.moments import Moments
+
+ACCEPTED_ERROR = 1e-10
+"""Bound on the error, relative to the largest scaled coefficient, that float64 may have."""
+
+PROVED_ERROR = 1e-6
+"""Bound on that error up to which a certificate holds."""
+
+SMALL_WORK = 1 << 20
+"""rows × columns² up to which double-double costs a few milliseconds: always used."""
+
+
+@dataclass(frozen=True)
+class NormalEquations:
+    """The system A θ = B that the moments stand for, and its surroundings.
+
+    Attributes
+    ----------
+    A : array or DoubleDouble of shape (columns, columns)
+        Second moments of the columns, about the mean if there is an intercept.
+    B : array or DoubleDouble of shape (columns, targets)
+    total : DoubleDouble of shape (targets,)
+        Second moments of the targets.
+    x_mean, y_mean : DoubleDouble
+        Zero where there is no intercept.
+    x_magnitude, y_magnitude : arrays
+        What bounds the rounding error of A and B, see `Moments`.
+    x_square : array of shape (columns,)
+        Second moments of the columns about zero.
+    x_variance : array of shape (columns,)
+        Variances of the columns, about their means in either case.
+    """
+
+    A: Array | DoubleDouble
+    B: Array | DoubleDouble
+    total: DoubleDouble
+    x_mean: DoubleDouble
+    y_mean: DoubleDouble
+    x_magnitude: Array
+    y_magnitude: Array
+    x_square: Array
+    x_variance: Array
+    weight: float
+    error_unit: float
+
+    def for_target(self, target: int) -> NormalEquations:
+        """The equations of one target alone."""
+        one = slice(target, target + 1)
+        return replace(
+            self,
+            B=self.B[:, one],
+            total=self.total[one],
+            y_mean=self.y_mean[one],
+            y_magnitude=self.y_magnitude[one],
+        )
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The minimiser and what is known about it.
+
+    Attributes
+    ----------
+    coef : DoubleDouble of shape (columns, targets)
+    intercept : DoubleDouble of shape (targets,)
+    residual : DoubleDouble of shape (targets,)
+        Weighted sum of squared residuals.
+    objective : DoubleDouble of shape (targets,)
+        Half of that, and of the penalty.
+    rank : int
+        Number of independent columns.
+    condition : float
+        Bound on the condition number of the scaled (and centred) columns.
+    error : float
+        Bound on a coefficient's error relative to its target's largest one, in units in
+        which all columns have the same spread.
+    digits : float
+        Decimal digits guaranteed in every coefficient and intercept.
+    stationarity : float
+        Largest entry of the gradient at the rounded coefficients, relative to its terms.
+    method : str
+    proved : bool
+        Whether the minimiser was reached to the tolerance of its method.
+    """
+
+    coef: DoubleDouble
+    intercept: DoubleDouble
+    residual: DoubleDouble
+    objective: DoubleDouble
+    rank: int
+    condition: float
+    error: float
+    digits: float
+    stationarity: float
+    method: str
+    proved: bool
+
+
+def normal_equations(moments: Moments, n_targets: int, fit_intercept: bool) -> NormalEquations:
+    """The least-squares system of moments whose last columns are the targets."""
+    d = len(moments.magnitude) - n_targets
+    x, y = slice(None, d), slice(d, None)
+    raw = np.square(moments.mean.hi) * moments.weight.hi
+    scatter: Any = moments.scatter
+    magnitude = moments.magnitude
+    mean = moments.mean
+    if not fit_intercept:
+        about_zero = mean.outer(mean) * moments.weight
+        scatter = scatter + (about_zero if isinstance(scatter, DoubleDouble) else about_zero.hi)
+        magnitude = magnitude + 2 * raw
+        mean = DoubleDouble.zeros(mean.shape)
+    spread = np.diagonal(moments.rounded_scatter)
+    return NormalEquations(
+        A=scatter[x, x],
+        B=scatter[x, y],
+        total=DoubleDouble.of(scatter[y, y])[np.arange(n_targets), np.arange(n_targets)],
+        x_mean=mean[x],
+        y_mean=mean[y],
+        x_magnitude=magnitude[x],
+        y_magnitude=magnitude[y],
+        x_square=(spread + raw)[x],
+        x_variance=spread[x] / moments.weight.hi,
+        weight=float(moments.weight.hi),
+        error_unit=moments.error_unit,
+    )
+
+
+def solve(equations: NormalEquations, penalty: Array) -> Solution:
+    """Solve the penalised system as well as its precision allows.
+
+    Parameters
+    ----------
+    equations : NormalEquations
+    penalty : array of shape (columns,)
+        λ, not negative.
+    """
+    solution = solve_if_accurate(equations, penalty, accepted=np.inf)
+    if solution is None:
+        A, B = DoubleDouble.of(equations.A), DoubleDouble.of(equations.B)
+        solution = solve_if_accurate(replace(equations, A=A, B=B), penalty)
+    assert solution is not None  # double-double is the last resort
+    return solution
+
+
+def solve_if_accurate(
+    equations: NormalEquations, penalty: Array, accepted: float = ACCEPTED_ERROR
+) -> Solution | None:
+    """The same, or None where float64 moments do not reach the accepted error."""
+    scaled = _Scaled(equations, penalty)
+    try:
+        factor = factorize(scaled.A, scaled.tolerance)
+    except linalg.LinAlgError:
+        return None
+    x = factor.solve(scaled.B)
+    bound, condition = scaled.error_bound(factor, x)
+    if factor.rank < len(scaled.active):
+        x, bound = scaled.smallest(factor, x, bound)
+    largest = np.abs(x.hi).max(axis=0, initial=0.0)
+    error = float((bound.max(axis=0, initial=0.0) / np.where(largest > 0, largest, 1)).max())
+    if not isinstance(equations.A, DoubleDouble) and not error <= accepted:
+        return None
+    return scaled.solution(factor, _without_noise(x, bound), bound, condition, error)
+
+
+class _Scaled:
+    """The system in units in which every column has a spread near 1."""
+
+    def __init__(self, equations: NormalEquations, penalty: Array) -> None:
+        self.equations = equations
+        A: Any = equations.A
+        diagonal = np.diagonal(A.hi if isinstance(A, DoubleDouble) else A) + penalty
+        self.active: NDArray[np.intp] = np.flatnonzero(diagonal > 0)
+        active = self.active
+        self.scale = np.ldexp(1.0, np.rint(np.log2(diagonal[active]) / 2).astype(int))
+        A = A[np.ix_(active, active)]
+        self.penalty = penalty[active] / self.scale**2
+        if penalty.any():
+            A = A + np.diag(penalty[active])
+        self.A = _times(A, 1 / np.outer(self.scale, self.scale))
+        self.B = DoubleDouble.of(equations.B)[active].scaled(1 / self.scale[:, None])
+        self.x_error = np.sqrt(equations.x_magnitude[active]) / self.scale
+        self.y_error = np.sqrt(equations.y_magnitude)
+        # A column known up to rounding, u |x|, cannot be told from the others' span
+        # when less than that remains of it.
+        self.tolerance = (4 * UNIT) ** 2 * equations.x_square[active] / self.scale**2
+        floor = 8 * equations.error_unit * np.square(self.x_error)
+        self.tolerance = np.maximum(self.tolerance, floor)
+
+    def error_bound(self, factor: Factor, x: DoubleDouble) -> tuple[Array, float]:
+        """Bound on |Δx|, and on the square root of the matrix's condition number."""
+        independent = np.sort(factor.order[: factor.rank])
+        A = self.A.hi if isinstance(self.A, DoubleDouble) else self.A
+        g = np.maximum(self.x_error, np.sqrt(np.diagonal(A)))[independent]
+        unit = self.equations.error_unit + factor.unit
+        bound = np.zeros(x.shape)
+        if not factor.rank:
+            return bound, 1.0
+        inverse = np.abs(factor.inverse())
+        amplified = inverse @ g
+        shrink = 1 - unit * float(g @ amplified)
+        terms = g @ np.abs(x.hi[independent]) + self.y_error
+        bound[independent] = unit * np.outer(amplified, terms) / shrink if shrink > 0.5 else np.inf
+        norm = np.abs(A[np.ix_(independent, independent)]).sum(axis=0).max()
+        return bound, float(np.sqrt(norm * inverse.sum(axis=0).max()))
+
+    def smallest(self, factor: Factor, x: DoubleDouble, bound: Array) -> tuple[DoubleDouble, Array]:
+        """Of all solutions, the one whose coefficients, in the user's units, are smallest."""
+        unscale = 1 / self.scale[:, None]
+        basis, _ = np.linalg.qr(factor.null_space() * unscale)
+        theta = x.round() * unscale
+        for _ in range(2):
+            theta = theta - basis @ (basis.T @ theta)
+        # A projection does not lengthen an error; its own rounding is added.
+        size = np.linalg.norm(x.hi * unscale, axis=0)
+        error = np.linalg.norm(bound * unscale, axis=0) + 16 * len(self.scale) * UNIT * size
+        return DoubleDouble.of(theta / unscale), np.broadcast_to(error, x.shape) / unscale
+
+    def solution(
+        self, factor: Factor, x: DoubleDouble, bound: Array, condition: float, error: float
+    ) -> Solution:
+        """Back to the user's units."""
+        equations = self.equations
+        d, k = equations.x_mean.shape[0], equations.y_mean.shape[0]
+        coef = DoubleDouble.zeros((d, k))
+        theta = x.scaled(1 / self.scale[:, None])
+        coef.hi[self.active], coef.lo[self.active] = theta.hi, theta.lo
+        theta_bound = np.zeros((d, k))
+        theta_bound[self.active] = bound / self.scale[:, None]
+        slope_terms = coef * equations.x_mean[:, None]
+        intercept = equations.y_mean - slope_terms.sum()
+        intercept_bound = self._intercept_bound(coef, slope_terms, theta_bound)
+        intercept = _without_noise(intercept, intercept_bound, np.abs(equations.y_mean.hi))
+        gradient = self.B - _multiply(self.A, x)
+        # Twice the objective: total − 2 θ·B + θ·A θ = total − θ·B − θ·(B − A θ).
+        doubled = residual = equations.total - (x * (self.B + gradient)).sum()
+        if self.penalty.any():
+            residual = residual - (x * x * self.penalty[:, None]).sum()
+        return Solution(
+            coef=coef,
+            intercept=intercept,
+            residual=_not_negative(residual),
+            objective=_not_negative(doubled).scaled(0.5),
+            rank=factor.rank,
+            condition=condition,
+            error=error,
+            digits=min(digits(coef, theta_bound), digits(intercept, intercept_bound)),
+            stationarity=self._stationarity(x, gradient.hi),
+            method=factor.method,
+            proved=error <= PROVED_ERROR,
+        )
+
+    def _intercept_bound(
+        self, coef: DoubleDouble, slope_terms: DoubleDouble, theta_bound: Array
+    ) -> Array:
+        equations = self.equations
+        if not equations.x_mean.hi.any() and not equations.y_mean.hi.any():
+            return np.zeros(equations.y_mean.shape)
+        unit = equations.error_unit
+        x_mean_error = unit * np.sqrt(equations.x_magnitude / equations.weight)
+        y_mean_error = unit * np.sqrt(equations.y_magnitude / equations.weight)
+        rounding = 2.0**-98 * (np.abs(slope_terms.hi).sum(axis=0) + np.abs(equations.y_mean.hi))
+        return np.asarray(
+            y_mean_error
+            + x_mean_error @ np.abs(coef.hi)
+            + np.abs(equations.x_mean.hi) @ theta_bound
+            + len(coef.hi) * rounding
+        )
+
+    def _stationarity(self, x: DoubleDouble, gradient: Array) -> float:
+        """The gradient at the rounded coefficients, relative to its terms."""
+        A = self.A.hi if isinstance(self.A, DoubleDouble) else self.A
+        rounded = x.round()
+        gradient = gradient + A @ ((x.hi - rounded) + x.lo)
+        terms = np.abs(self.B.hi) + np.abs(A) @ np.abs(rounded)
+        return float((np.abs(gradient) / np.where(terms > 0, terms, 1)).max(initial=0.0))
+
+
+def joined(solutions: list[Solution]) -> Solution:
+    """Solutions of single targets as one."""
+    if len(solutions) == 1:
+        return solutions[0]
+
+    def side_by_side(values: list[DoubleDouble]) -> DoubleDouble:
+        return DoubleDouble(
+            np.concatenate([v.hi for v in values], axis=-1),
+            np.concatenate([v.lo for v in values], axis=-1),
+        )
+
+    return Solution(
+        coef=side_by_side([s.coef for s in solutions]),
+        intercept=side_by_side([s.intercept for s in solutions]),
+        residual=side_by_side([s.residual for s in solutions]),
+        objective=side_by_side([s.objective for s in solutions]),
+        rank=min(s.rank for s in solutions),
+        condition=max(s.condition for s in solutions),
+        error=max(s.error for s in solutions),
+        digits=min(s.digits for s in solutions),
+        stationarity=max(s.stationarity for s in solutions),
+        method=solutions[0].method,
+        proved=all(s.proved for s in solutions),
+    )
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The covariance of the coefficients for a noise variance of 1: C = R Rᵀ.
+
+    Attributes
+    ----------
+    root : array of shape (columns, rank)
+        R, in the user's units.
+    intercept : float
+        The variance of the intercept, 1/W + x̄ᵀ C x̄ (0 without an intercept).
+    """
+
+    root: Array
+    intercept: float
+
+
+def spread(equations: NormalEquations, fit_intercept: bool) -> Spread:
+    """How noise in the targets spreads to the unpenalised coefficients."""
+    d = equations.x_mean.shape[0]
+    scaled = _Scaled(equations, np.zeros(d))
+    factor = factorize(scaled.A, scaled.tolerance)
+    unscale = 1 / scaled.scale[:, None]
+    root = np.zeros((d, factor.rank))
+    root[scaled.active] = (
+        factor.half_solve(DoubleDouble.of(np.eye(len(scaled.active)))).round().T * unscale
+    )
+    if factor.rank < len(scaled.active):
+        basis, _ = np.linalg.qr(factor.null_space() * unscale)
+        root[scaled.active] -= basis @ (basis.T @ root[scaled.active])
+        centre = root.T @ equations.x_mean.round()
+    else:
+        x_mean = equations.x_mean[scaled.active][:, None].scaled(unscale)
+        centre = factor.half_solve(x_mean).round()
+    constant = 1 / equations.weight + float(np.square(centre).sum())
+    return Spread(root, constant if fit_intercept else 0.0)
+
+
+def _times(A: Any, factor: Array) -> Any:
+    return A.scaled(factor) if isinstance(A, DoubleDouble) else A * factor
+
+
+def _multiply(A: Any, x: DoubleDouble) -> Any:
+    return product(A, x) if isinstance(A, DoubleDouble) else DoubleDouble.of(A @ x.round())
+
+
+def _without_noise(x: DoubleDouble, bound: Array, size: Any = None) -> DoubleDouble:
+    """Zero where nothing but noise, far below float64's resolution, is left."""
+    if size is None:
+        size = np.abs(x.hi).max(axis=0, initial=0.0)
+    noise = (np.abs(x.hi) <= bound) & (bound <= 1e-20 * size)
+    return DoubleDouble(np.where(noise, 0.0, x.hi), np.where(noise, 0.0, x.lo))
+
+
+def _not_negative(value: DoubleDouble) -> DoubleDouble:
+    keep = value.hi > 0
+    return DoubleDouble(np.where(keep, value.hi, 0.0), np.where(keep, value.lo, 0.0))
+
+
+def digits(value: DoubleDouble, bound: Array) -> float:
+    """Decimal digits guaranteed in every number, once rounded to float64."""
+    size = np.abs(value.hi)
+    known = size > 0
+    relative = np.where(known, bound, 0.0) / np.where(known, size, 1.0)
+    worst = float(relative.max(initial=0.0)) + UNIT * (1 + 1e-9)
+    return max(-np.log10(worst), 0.0) if np.isfinite(worst) else 0.0
+
+
+def is_small(n_rows: int, n_columns: int) -> bool:
+    """Whether double-double costs next to nothing for this many rows and columns."""
+    return n_rows * n_columns**2 <= SMALL_WORK

@@ -1,0 +1,248 @@
+"""What linear regression and ridge share: moments in, a certified line out.
+
+The way is chosen by shape alone:
+
+* the moments of all columns, the usual case: one pass (two where float64 does not suffice);
+* fewer rows than columns, and many columns: the rows' side (`suffice.linear.rows_side`);
+* too many columns for their moments and too many rows for the rows' side: conjugate
+  gradients (`suffice.linear.conjugate_gradients`).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from suffice.fitting.base import LARGEST_KEPT_STATISTIC, OnePass, Solved
+from suffice.fitting.callbacks import FitTask
+from suffice.fitting.certificate import Certificate
+from suffice.fitting.trace import Trace
+from suffice.linear.conjugate_gradients import conjugate_gradients
+from suffice.linear.least_squares import (
+    NormalEquations,
+    Solution,
+    is_small,
+    joined,
+    normal_equations,
+    solve_if_accurate,
+)
+from suffice.linear.rows_side import solve_on_rows
+from suffice.numerics.double_double import Array
+from suffice.sources import Block, Source
+from suffice.statistics.moments import Moments, Precision
+
+MOST_COLUMNS = int(np.sqrt(LARGEST_KEPT_STATISTIC / 8))
+"""Columns up to which their moments are formed."""
+
+FEW_COLUMNS = 128
+"""Columns up to which moments are formed even of fewer rows."""
+
+
+class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
+    """Linear predictions from penalised least squares.
+
+    A model says its penalty on each coefficient; everything else is here.
+    """
+
+    fit_intercept: bool
+    tol: float
+
+    _saved_private = ("_target_shape",)
+
+    def _penalties(self, variance: Array, n_targets: int) -> Array:
+        """λ of shape (targets, columns), given the columns' variances."""
+        raise AssertionError("a model says its penalty")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # --- fitting --------------------------------------------------------------------------
+
+    def _learn(self, source: Source, task: FitTask) -> None:
+        # The statistic of an earlier fit must not outlive it.
+        self.__dict__.pop("statistics_", None)
+        self._target_shape = source.target_shape
+        columns = source.n_columns
+        if FEW_COLUMNS < columns and source.count_rows() < min(columns, MOST_COLUMNS):
+            self._learn_on_rows(source, task)
+        elif columns > MOST_COLUMNS:
+            self._learn_by_gradients(source, task)
+        else:
+            super()._learn(source, task)
+        self.n_iter_ = len(self.trace_)
+
+    def _skips_float64(self, source: Source) -> bool:
+        columns = source.n_columns + self._n_targets()
+        return source.n_rows is not None and is_small(source.n_rows, columns)
+
+    def _summarize(self, block: Block, precision: Precision) -> Moments:
+        return Moments.summarize(block.X, as_columns(block.y), block.weight, precision)
+
+    def _solve(self, moments: Moments) -> Solved | None:
+        if moments.precision == "float64" and is_small(moments.count, len(moments.magnitude)):
+            return None
+        solutions = self._solve_each(self._equations(moments))
+        if any(solution is None for solution in solutions):
+            return None
+        return self._set(joined([s for s in solutions if s is not None]))
+
+    def _equations(self, moments: Moments) -> NormalEquations:
+        return normal_equations(moments, self._n_targets(), self.fit_intercept)
+
+    def _n_targets(self) -> int:
+        return int(np.prod(self._target_shape))
+
+    def _solve_each(self, equations: NormalEquations) -> list[Solution | None]:
+        """The solutions for each distinct penalty, joined back in the targets' order."""
+        penalties = self._penalties(equations.x_variance, self._n_targets())
+        if (penalties == penalties[0]).all():
+            return [solve_if_accurate(equations, penalties[0])]
+        return [
+            solve_if_accurate(equations.for_target(t), penalty)
+            for t, penalty in enumerate(penalties)
+        ]
+
+    def _set(self, solution: Solution) -> Solved:
+        coef = solution.coef.round().T
+        intercept = solution.intercept.round()
+        self.coef_ = coef.reshape(*self._target_shape, coef.shape[1])
+        self.intercept_ = self._shaped(intercept) if self.fit_intercept else 0.0
+        self.rank_ = solution.rank
+        return Solved(
+            certificate(solution, coef.shape[1]), float(np.sum(solution.objective.round()))
+        )
+
+    def _shaped(self, values: Array) -> Any:
+        return values if self._target_shape else float(values[0])
+
+    def _learn_on_rows(self, source: Source, task: FitTask) -> None:
+        began = time.perf_counter()
+        with task.one_pass(self._fitted_attributes):
+            solution = solve_on_rows(
+                source, self._penalties, self._n_targets(), self.fit_intercept, self._n_jobs()
+            )
+            self.certificate_, objective = self._set(solution)
+        self.trace_ = Trace().extended("rows' side", objective, time.perf_counter() - began)
+
+    def _learn_by_gradients(self, source: Source, task: FitTask) -> None:
+        solution, self.trace_ = conjugate_gradients(
+            lambda summarize: self._pass(source, summarize),
+            task,
+            source.n_columns,
+            self._penalties,
+            self._n_targets(),
+            self.fit_intercept,
+            tolerance=self.tol,
+            max_iter=getattr(self, "max_iter", None),
+        )
+        self.certificate_, _ = self._set(solution)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "statistics_" and "certificate_" in vars(self):
+            raise AttributeError(
+                f"this {type(self).__name__} kept no statistic: it was fitted on "
+                f"{self.n_features_in_} columns, on the rows' side or by gradients "
+                f"({self.certificate_.path}); updating and refitting need the rows again"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    # --- predicting -----------------------------------------------------------------------
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows,) or (rows, targets)
+        """
+        return self._apply(X, lambda rows: np.asarray(rows @ self.coef_.T + self.intercept_))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R², the share of the target's variance that the model explains.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source
+        y : array of shape (rows,) or (rows, targets)
+            None if `X` is a source.
+        sample_weight : array of shape (rows,), optional
+
+        Returns
+        -------
+        float
+            Averaged over the targets.
+        """
+        if not isinstance(X, Source):
+            return float(super().score(X, y, sample_weight))
+        check_is_fitted(self)
+        if y is not None or sample_weight is not None:
+            raise ValueError("a source brings its own target and weights: pass neither")
+        if not X.has_target:
+            raise ValueError("score needs a target: name it in scan(…, target=…)")
+        self._check_names(X)
+        k = self._n_targets()
+
+        def summarize(block: Block) -> Moments:
+            y = as_columns(block.y)
+            residual = y - as_columns(block.X @ self.coef_.T + self.intercept_)
+            return Moments.summarize(np.hstack([y, residual]), None, block.weight)
+
+        moments = self._pass(X, summarize)
+        squares = np.diagonal(moments.rounded_scatter)
+        left = squares[k:] + moments.weight.hi * np.square(moments.mean.hi[k:])
+        return float(np.mean(explained(left, squares[:k])))
+
+
+def explained(left: Array, total: Array) -> Array:
+    """1 − left/total, with scikit-learn's reading of a constant target."""
+    constant = total == 0
+    ratio = left / np.where(constant, 1.0, total)
+    return np.where(constant, np.where(left == 0, 1.0, 0.0), 1 - ratio)
+
+
+def as_columns(y: Any) -> Array:
+    """A target of one or two dimensions as float64 columns."""
+    y = np.asarray(y, dtype=np.float64)
+    return y.reshape(len(y), -1)
+
+
+def certificate(solution: Solution, n_columns: int) -> Certificate:
+    """What a solution proves."""
+    notes: list[str] = []
+    if solution.rank < n_columns:
+        notes.append(
+            f"only {solution.rank} of {n_columns} columns are independent: of all "
+            "least-squares solutions this is the one of smallest norm"
+        )
+    measures = {
+        "digits": solution.digits,
+        "condition": solution.condition,
+        "rank": solution.rank,
+        "stationarity": solution.stationarity,
+    }
+    claim = "the minimiser of the squared error"
+    if np.isnan(solution.digits):
+        measures = {"stationarity": solution.stationarity}
+        claim += f", its gradient {solution.stationarity:.1e} of what it was at zero"
+        if not solution.proved:
+            notes.append("the gradient is still too large: raise max_iter or tol, or scale columns")
+    else:
+        # Rounded down: a promise.
+        claim += f", to {np.floor(10 * solution.digits) / 10:.1f} digits or more"
+        if not solution.proved:
+            notes.append(
+                "the columns are too nearly dependent for the coefficients to be determined: "
+                "drop columns, or use Ridge with a larger alpha"
+            )
+    return Certificate(solution.proved, claim, solution.method, measures, tuple(notes))

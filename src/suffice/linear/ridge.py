@@ -1,0 +1,170 @@
+"""Ridge regression.
+
+    minimise over θ, b:   ½ Σ wᵢ (θ·xᵢ + b − yᵢ)² + (α/2) ‖θ‖²
+
+The centred moments are sufficient: (Sxx + αI) θ = Sxy and b = ȳ − θ·x̄.  It is also the
+most probable θ when the noise is Gaussian with variance σ² and θ has the prior
+N(0, σ²/α I).  The penalty compares columns, so their units matter; `standardize=True`
+penalises σⱼ θⱼ instead of θⱼ, with σⱼ the column's standard deviation.
+
+Reference: Hoerl and Kennard, "Ridge regression" (1970).
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from suffice.linear.least_squares import solve
+from suffice.linear.model import LeastSquaresModel
+from suffice.numerics.double_double import Array
+
+# One way to the solution serves every name: the choice is made by shape and precision.
+SOLVERS = {"auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
+
+
+class RidgePath(NamedTuple):
+    """Ridge solutions along a list of penalties.
+
+    Attributes
+    ----------
+    alphas : array of shape (alphas,)
+    coefs : array of shape (alphas, columns) or (alphas, targets, columns)
+    intercepts : array of shape (alphas,) or (alphas, targets)
+    digits : array of shape (alphas,)
+        Decimal digits guaranteed at each penalty.
+    """
+
+    alphas: Array
+    coefs: Array
+    intercepts: Array
+    digits: Array
+
+
+class Ridge(LeastSquaresModel):
+    """Linear regression with a squared penalty on the coefficients.
+
+    Parameters
+    ----------
+    alpha : float or array of shape (targets,), default=1.0
+        Strength of the penalty, not negative; one for each target if wished.
+    fit_intercept : bool, default=True
+        Whether the model has a constant term, which is not penalised.
+    copy_X : bool, default=True
+        Accepted for compatibility: the input is never overwritten.
+    max_iter : int, optional
+        Most conjugate-gradient steps, where those are needed (see `tol`).
+    tol : float, default=1e-8
+        Relative gradient at which conjugate gradients stop.  They are used only where there
+        are more columns and rows than any direct method can hold.
+    solver : str, default="auto"
+        Any of scikit-learn's names is accepted; the solution does not depend on it.
+    positive : bool, default=False
+        Not supported: True raises.
+    random_state : int, optional
+        Accepted for compatibility: nothing here is random.
+    standardize : bool, default=False
+        Penalise coefficients of columns in units of their standard deviation.  The
+        coefficients are reported in the user's units either way.
+
+    Attributes
+    ----------
+    coef_ : array of shape (columns,) or (targets, columns)
+    intercept_ : float or array of shape (targets,)
+    rank_ : int
+        Number of independent columns of the penalised problem.
+    statistics_ : Moments
+        Moments of the columns, then the targets.
+    certificate_ : Certificate
+    trace_ : Trace
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from suffice import Ridge
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = Ridge(alpha=0.1).fit(X, y)
+    >>> round(model.score(X, y), 4)
+    0.5126
+    >>> model.path([0.01, 0.1, 1.0]).coefs.shape
+    (3, 10)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="left"), np.ndarray, list],
+        "fit_intercept": ["boolean"],
+        "copy_X": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "solver": [StrOptions(SOLVERS)],
+        "positive": ["boolean"],
+        "random_state": ["random_state"],
+        "standardize": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        alpha: float | ArrayLike = 1.0,
+        *,
+        fit_intercept: bool = True,
+        copy_X: bool = True,
+        max_iter: int | None = None,
+        tol: float = 1e-8,
+        solver: str = "auto",
+        positive: bool = False,
+        random_state: Any = None,
+        standardize: bool = False,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver = solver
+        self.positive = positive
+        self.random_state = random_state
+        self.standardize = standardize
+
+    def _penalties(self, variance: Array, n_targets: int) -> Array:
+        alpha = np.asarray(self.alpha, dtype=np.float64)
+        if alpha.ndim > 1 or (alpha.ndim == 1 and len(alpha) not in (1, n_targets)):
+            raise ValueError(
+                f"alpha must be one number or one for each of the {n_targets} targets, "
+                f"got an array of shape {alpha.shape}"
+            )
+        if not (np.isfinite(alpha) & (alpha >= 0)).all():
+            raise ValueError(f"alpha must be finite and not negative, got {self.alpha!r}")
+        scale = variance if self.standardize else np.ones_like(variance)
+        return np.broadcast_to(alpha, n_targets)[:, None] * scale
+
+    def path(self, alphas: ArrayLike) -> RidgePath:
+        """Solutions for other penalties, from the statistic alone.
+
+        Parameters
+        ----------
+        alphas : array of shape (alphas,)
+            Not negative.
+
+        Returns
+        -------
+        RidgePath
+            Arrays `alphas`, `coefs`, `intercepts` and `digits`.
+        """
+        check_is_fitted(self)
+        alphas = np.asarray(alphas, dtype=np.float64)
+        if alphas.ndim != 1 or not (np.isfinite(alphas) & (alphas >= 0)).all():
+            raise ValueError("alphas must be a list of finite numbers that are not negative")
+        equations = self._equations(self.statistics_)
+        scale = equations.x_variance if self.standardize else np.ones(self.n_features_in_)
+        coefs, intercepts, digits = [], [], []
+        for alpha in alphas:
+            solution = solve(equations, alpha * scale)
+            digits.append(solution.digits)
+            coefs.append(solution.coef.round().T.reshape(self.coef_.shape))
+            intercepts.append(self._shaped(solution.intercept.round()))
+        return RidgePath(alphas, np.array(coefs), np.array(intercepts), np.array(digits))

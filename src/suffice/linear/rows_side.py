@@ -1,0 +1,262 @@
+"""Least squares with fewer rows than columns, solved on the side of the rows.
+
+With Z the centred rows (times √w), Λ the penalties and D = Λ⁻¹,
+
+    θ = D Zᵀ z,        (Z D Zᵀ + I) z = ỹ,
+
+a system as large as there are rows; no matrix of columns by columns is formed.  Without a
+penalty, D = I and the I on the left goes: θ = Zᵀ (Z Zᵀ)⁺ ỹ is the interpolating solution of
+smallest norm.  Centring makes Z Zᵀ singular along √w, where ỹ has no part; that direction
+is filled up before the Cholesky factorisation.  Where the matrix is too ill-conditioned for
+that, the singular values of Z D^½ take over.
+
+Reference: Saunders, Gammerman and Vovk, "Ridge regression learning algorithm in dual
+variables" (1998).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+
+from suffice.engines.settings import resolve_threads
+from suffice.engines.workers import inside_worker, pool
+from suffice.linear.least_squares import ACCEPTED_ERROR, PROVED_ERROR, Solution, digits, joined
+from suffice.numerics.double_double import UNIT, Array, DoubleDouble
+from suffice.numerics.positive_definite import factorize
+from suffice.sources import ArraySource, Source
+from suffice.sources.finite import describe_non_finite
+
+CHUNK = 512
+"""Columns handled at once."""
+
+
+def solve_on_rows(
+    source: Source,
+    penalties: Callable[[Array, int], Array],
+    n_targets: int,
+    fit_intercept: bool,
+    n_jobs: int | None,
+) -> Solution:
+    """Solve penalised least squares for a source with fewer rows than columns."""
+    rows = _Rows(source, fit_intercept, n_jobs)
+    penalty = penalties(rows.variance, n_targets)
+    if (penalty == penalty[0]).all():
+        return _solve(rows, penalty[0], rows.Y)
+    return joined([_solve(rows, row, rows.Y[:, [t]], t) for t, row in enumerate(penalty)])
+
+
+def _solve(rows: _Rows, penalty: Array, Y: Array, target: int | None = None) -> Solution:
+    penalised = bool(penalty.any())
+    if penalised and not penalty.all():
+        # Only a column without spread goes unpenalised, and its coefficient is zero.
+        penalty = np.where(penalty > 0, penalty, np.inf)
+    D = 1 / penalty if penalised else np.ones_like(penalty)
+    K, magnitude = rows.gram(D)
+    if penalised:
+        K = K + np.eye(len(K))
+        magnitude = magnitude + 1
+    solved = _by_cholesky(rows, K, magnitude, Y)
+    if solved is None:
+        solved = _by_singular_values(rows, D, Y, penalised)
+    return rows.solution(*solved, D, Y, penalised, target)
+
+
+def _by_cholesky(
+    rows: _Rows, K: Array, magnitude: Array, Y: Array
+) -> tuple[Array, Array, int, float, str] | None:
+    """z, the bound on its error, rank, condition and method; None if ill-conditioned."""
+    if rows.centred:
+        direction = rows.root / np.linalg.norm(rows.root)
+        K = K + np.trace(K) / len(K) * np.outer(direction, direction)
+    scale = np.ldexp(1.0, np.rint(np.log2(np.maximum(magnitude, 1e-300)) / 2).astype(int))
+    try:
+        factor = factorize(K / np.outer(scale, scale), np.zeros(len(K)))
+    except linalg.LinAlgError:
+        return None
+    z = factor.solve(DoubleDouble.of(Y / scale[:, None])).round()
+    inverse = np.abs(factor.inverse())
+    g = np.maximum(np.sqrt(magnitude) / scale, 1.0)
+    unit = UNIT * (CHUNK + rows.n_columns / CHUNK + 8) + factor.unit
+    amplified = inverse @ g
+    shrink = 1 - unit * float(g @ amplified)
+    bound = unit * np.outer(amplified, g @ np.abs(z) + np.abs(Y / scale[:, None]).max(axis=0))
+    if shrink < 0.5 or not (bound.max() <= 1e3 * ACCEPTED_ERROR * np.abs(z).max() or not z.any()):
+        return None
+    norm = np.abs(K / np.outer(scale, scale)).sum(axis=0).max()
+    condition = float(np.sqrt(norm * inverse.sum(axis=0).max()))
+    rank = len(K) - int(rows.centred)
+    unscale = 1 / scale[:, None]
+    return z * unscale, bound / shrink * unscale, rank, condition, "Cholesky on the rows' side"
+
+
+def _by_singular_values(
+    rows: _Rows, D: Array, Y: Array, penalised: bool
+) -> tuple[Array, Array, int, float, str]:
+    Z = rows.scaled(np.sqrt(D))
+    U, s, _ = linalg.svd(Z, full_matrices=False, check_finite=False)
+    kept = s > s.max(initial=0.0) * UNIT * 2 * max(Z.shape)
+    U, s = U[:, kept], s[kept]
+    parts = U.T @ Y
+    z = U @ (parts / (np.square(s) + penalised)[:, None])
+    condition = float(s.max(initial=1.0) / s.min(initial=1.0)) if len(s) else 1.0
+    left = np.linalg.norm(Y - U @ parts, axis=0) * condition
+    error = (
+        16 * len(Z) * UNIT * condition * (1 + left / np.maximum(np.linalg.norm(Y, axis=0), 1e-300))
+    )
+    bound = np.broadcast_to(error * np.abs(z).max(axis=0, initial=0.0), z.shape)
+    return z, bound, len(s), condition, "singular values on the rows' side"
+
+
+class _Rows:
+    """All rows of a source, centred and weighted without a copy of them."""
+
+    def __init__(self, source: Source, centred: bool, n_jobs: int | None) -> None:
+        self.centred = centred
+        self.threads = 1 if inside_worker() else resolve_threads(n_jobs)
+        X, Y, weight = _gathered(source)
+        self.X, self.n_columns = X, X.shape[1]
+        self.root = np.sqrt(weight)
+        self.weight = float(weight.sum())
+        self.x_mean = np.asarray(weight @ X) / self.weight
+        if not sparse.issparse(X):
+            # Once more about the mean, so that an offset costs no digits.
+            self.x_mean += (
+                np.concatenate(self._each(lambda c: weight @ (X[:, c] - self.x_mean[c])))
+                / self.weight
+            )
+        self.y_mean = weight @ Y / self.weight
+        self.variance = self._variance(weight)
+        if not centred:
+            self.x_mean, self.y_mean = np.zeros_like(self.x_mean), np.zeros_like(self.y_mean)
+        self.Y = self.root[:, None] * (Y - self.y_mean)
+
+    def _each(self, function: Callable[[slice], Array]) -> list[Array]:
+        """A function of chunks of columns, in order."""
+        chunks = [slice(c, c + CHUNK) for c in range(0, self.n_columns, CHUNK)]
+        if self.threads == 1:
+            return [function(chunk) for chunk in chunks]
+        return list(pool(self.threads).map(function, chunks))
+
+    def _chunk(self, columns: slice) -> Array:
+        return self.root[:, None] * (self.X[:, columns] - self.x_mean[columns])
+
+    def _variance(self, weight: Array) -> Array:
+        if sparse.issparse(self.X):
+            squares = np.asarray(self.X.multiply(self.X).T @ weight) / self.weight
+            return np.maximum(squares - np.square(self.x_mean), 0.0)
+        chunks = self._each(lambda c: np.square(self._chunk(c)).sum(axis=0))
+        return np.concatenate(chunks) / self.weight
+
+    def gram(self, D: Array) -> tuple[Array, Array]:
+        """Z D Zᵀ, and per row the sum of squares that went through it."""
+        if sparse.issparse(self.X):
+            K = np.asarray((self.X @ sparse.diags_array(D) @ self.X.T).toarray())
+            along = self.X @ (D * self.x_mean)
+            constant = float(self.x_mean @ (D * self.x_mean))
+            magnitude = np.diagonal(K) + 2 * np.abs(along) + constant
+            K = K - along[:, None] - along + constant
+            return K * np.outer(self.root, self.root), magnitude * self.root**2
+
+        def product(columns: slice) -> Array:
+            Z = self._chunk(columns) * np.sqrt(D[columns])
+            return np.asarray(Z @ Z.T)
+
+        K = _total(self._each(product))
+        return K, np.diagonal(K).copy()
+
+    def scaled(self, factor: Array) -> Array:
+        """Z times a factor for each column, as a matrix."""
+        X = self.X.toarray() if sparse.issparse(self.X) else self.X
+        return (self.root[:, None] * (X - self.x_mean)) * factor
+
+    def _transposed(self, z: Array, absolute: bool = False) -> Array:
+        """Zᵀ z, or |Z|ᵀ z."""
+        if sparse.issparse(self.X):
+            weighed = self.root[:, None] * z
+            X = abs(self.X) if absolute else self.X
+            sign = 1.0 if absolute else -1.0
+            mean = np.abs(self.x_mean) if absolute else self.x_mean
+            return np.asarray(X.T @ weighed) + sign * np.outer(mean, weighed.sum(axis=0))
+        take = np.abs if absolute else np.asarray
+        return np.concatenate(self._each(lambda c: take(self._chunk(c)).T @ z))
+
+    def solution(
+        self,
+        z: Array,
+        bound: Array,
+        rank: int,
+        condition: float,
+        method: str,
+        D: Array,
+        Y: Array,
+        penalised: bool,
+        target: int | None,
+    ) -> Solution:
+        coef = D[:, None] * self._transposed(z)
+        rounding = len(z) * UNIT
+        coef_bound = D[:, None] * self._transposed(bound + rounding * np.abs(z), absolute=True)
+        y_mean = self.y_mean if target is None else self.y_mean[[target]]
+        intercept = y_mean - self.x_mean @ coef
+        intercept_bound = np.abs(self.x_mean) @ coef_bound + rounding * (
+            np.abs(self.x_mean) @ np.abs(coef) + np.abs(y_mean)
+        )
+        fitted = self._fitted(coef)
+        residual = Y - fitted
+        squares = np.square(residual).sum(axis=0)
+        largest = np.abs(coef).max(axis=0, initial=0.0)
+        error = float((coef_bound.max(axis=0) / np.where(largest > 0, largest, 1.0)).max())
+        gradient = np.abs(self._transposed(residual) - (coef / D[:, None] if penalised else 0.0))
+        terms = self._transposed(np.abs(Y) + np.abs(fitted), absolute=True)
+        return Solution(
+            coef=DoubleDouble.of(coef),
+            intercept=DoubleDouble.of(intercept),
+            residual=DoubleDouble.of(squares),
+            objective=DoubleDouble.of(
+                (squares + (np.square(coef) / D[:, None]).sum(axis=0) * penalised) / 2
+            ),
+            rank=self.n_columns if penalised else rank,
+            condition=condition,
+            error=error,
+            digits=min(
+                digits(DoubleDouble.of(coef), coef_bound),
+                digits(DoubleDouble.of(intercept), intercept_bound),
+            ),
+            stationarity=float((gradient / np.where(terms > 0, terms, 1.0)).max()),
+            method=method,
+            proved=error <= PROVED_ERROR,
+        )
+
+    def _fitted(self, coef: Array) -> Array:
+        """Z θ."""
+        if sparse.issparse(self.X):
+            return self.root[:, None] * (self.X @ coef - self.x_mean @ coef)
+        return _total(self._each(lambda c: self._chunk(c) @ coef[c]))
+
+
+def _gathered(source: Source) -> tuple[Any, Array, Array]:
+    """Features, float64 target columns and weights of all rows that exist."""
+    blocks = [piece.load() for piece in source.pieces()]
+    for block in blocks:
+        message = describe_non_finite(block, source)
+        if message:
+            raise ValueError(message)
+    Y = np.concatenate([np.asarray(b.y, dtype=np.float64).reshape(b.n_rows, -1) for b in blocks])
+    weight = np.concatenate([np.ones(b.n_rows) if b.weight is None else b.weight for b in blocks])
+    if isinstance(source, ArraySource):
+        X = source.X
+    elif source.sparse:
+        X = sparse.vstack([block.X for block in blocks], format="csr")
+    else:
+        X = np.concatenate([block.X for block in blocks])
+    if not weight.all():
+        X, Y, weight = X[weight > 0], Y[weight > 0], weight[weight > 0]
+    return X, Y, weight
+
+
+def _total(parts: Iterable[Array]) -> Array:
+    return reduce(np.add, parts)

@@ -1,0 +1,120 @@
+"""What a source of rows is.
+
+A source hands out its rows as *pieces*: consecutive runs of rows, cut at fixed
+boundaries that depend on the number of columns alone.  The same rows therefore
+reach the statistics in the same blocks, whether they come from an array, a
+data frame or any number of files.
+
+A piece is cheap to make and to pass to another thread; the work of converting
+its rows happens in `Piece.load`, on the thread that will use them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+CELLS_PER_BLOCK = 1 << 18
+SMALLEST_BLOCK, LARGEST_BLOCK = 256, 8192
+
+
+def block_rows(n_columns: int) -> int:
+    """Rows of a full block of `n_columns` feature columns.
+
+    A power of two between 256 and 8192, so that a block stays within a core's
+    own cache: 4096 rows of 50 columns, 512 rows of 500.
+    """
+    rows = CELLS_PER_BLOCK // max(n_columns, 1)
+    return min(max(1 << max(rows, 1).bit_length() - 1, SMALLEST_BLOCK), LARGEST_BLOCK)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some consecutive rows.
+
+    Attributes
+    ----------
+    X : ndarray of shape (rows, columns) or csr_array
+        The features: real numbers of any dtype and stride, possibly read-only.
+    y : ndarray of shape (rows,) or (rows, targets), or None
+        The target as the source holds it (numbers, or labels of any kind).
+    weight : float64 ndarray of shape (rows,), or None
+        Row weights, not negative; None means that every row counts once.
+    start : int
+        The number of the first row within its source.
+    """
+
+    X: Any
+    y: NDArray[Any] | None
+    weight: NDArray[np.float64] | None
+    start: int
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.X.shape[0])
+
+
+class Piece(Protocol):
+    """A promise of a block: where it starts, and how to get it."""
+
+    start: int
+    n_rows: int
+
+    def load(self) -> Block: ...
+
+
+class Source(ABC):
+    """Rows that can be read again and again, always in the same order.
+
+    Attributes
+    ----------
+    n_columns : int
+        Number of feature columns.
+    n_rows : int or None
+        Number of rows, or None where only reading would tell (CSV files).
+    feature_names : tuple of str, or None
+        Names of the feature columns, where they have any.
+    target_names : tuple of str, or None
+        Names of the target columns, where they have any.
+    has_target, has_weight, sparse : bool
+        Whether the blocks carry `y`, carry `weight`, and hold `X` as CSR.
+    """
+
+    n_columns: int
+    n_rows: int | None
+    feature_names: tuple[str, ...] | None = None
+    target_names: tuple[str, ...] | None = None
+    has_target: bool = False
+    has_weight: bool = False
+    sparse: bool = False
+
+    @property
+    def target_shape(self) -> tuple[int, ...]:
+        """Shape of one row's target: () for a number or label, (targets,) for several."""
+        return getattr(self, "y", np.empty(0)).shape[1:] if self.has_target else ()
+
+    @abstractmethod
+    def pieces(self) -> Iterator[Piece]:
+        """The rows from first to last, in pieces of `block_rows(n_columns)` rows
+        (the last may be shorter; there is none when there are no rows)."""
+
+    def count_rows(self) -> int:
+        """Number of rows, reading them if there is no other way."""
+        if self.n_rows is None:
+            self.n_rows = sum(piece.n_rows for piece in self.pieces())
+        return self.n_rows
+
+    def column_label(self, column: int) -> str:
+        """How a message should name a feature column."""
+        if self.feature_names is None:
+            return f"column {column}"
+        return f"column {self.feature_names[column]!r}"
+
+    def row_label(self, row: int) -> str:
+        """How a message should name a row of this source."""
+        return f"row {row} (counted from 0)"

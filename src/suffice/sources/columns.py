@@ -1,0 +1,140 @@
+"""Arrow columns as NumPy arrays.
+
+What an Arrow type means here is its *kind*:
+
+    "bool", "int", "float"   numbers (decimals are floats)
+    "null"                   nothing but missing values, read as NaN
+    "text"                   strings, good as labels of a target
+    "other"                  dates, nested and binary types: not accepted
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+NUMBERS = frozenset({"bool", "int", "float", "null"})
+ACCEPTED = "numbers (integers, floats, decimals) and booleans"
+
+_EXACT = 1 << 53  # beyond, float64 no longer tells neighbouring integers apart
+
+
+def kind_of(arrow_type: Any) -> str:
+    """Kind of an Arrow data type; a dictionary has the kind of its values."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        return "bool" if str(arrow_type) == "extension<arrow.bool8>" else "other"
+    if types.is_dictionary(arrow_type):
+        return kind_of(arrow_type.value_type)
+    if types.is_boolean(arrow_type):
+        return "bool"
+    if types.is_integer(arrow_type):
+        return "int"
+    if types.is_floating(arrow_type) or types.is_decimal(arrow_type):
+        return "float"
+    if types.is_null(arrow_type):
+        return "null"
+    text = types.is_string(arrow_type) or types.is_large_string(arrow_type)
+    return "text" if text or types.is_string_view(arrow_type) else "other"
+
+
+@cache
+def _plain_types() -> frozenset[int]:
+    """Arrow types whose buffer NumPy can read in place."""
+    from pyarrow import lib
+
+    sizes = ("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
+    names = (*sizes, "HALF_FLOAT", "FLOAT", "DOUBLE")
+    return frozenset(getattr(lib, f"Type_{name}") for name in names)
+
+
+def numbers(array: Any) -> NDArray[Any]:
+    """An Arrow array of a number kind as a 1-D NumPy array, missing values as NaN.
+
+    A view where nothing is missing and the type is a plain integer or float,
+    else a float64 copy.
+    """
+    if array.null_count == 0 and array.type.id in _plain_types():
+        return array.to_numpy()
+    import pyarrow as pa
+
+    return array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def refuse(column: object, dtype: object) -> ValueError:
+    """The error for a column that holds no numbers."""
+    return ValueError(
+        f"Column {column!r} has type {dtype}, which is not numeric; accepted are {ACCEPTED}. "
+        "Encode it as numbers first, or leave it out."
+    )
+
+
+def fill(out: NDArray[np.float64], column: Any) -> None:
+    """Write an Arrow array or chunked array of numbers into `out`."""
+    chunks = getattr(column, "chunks", None)
+    row = 0
+    for chunk in [column] if chunks is None else chunks:
+        out[row : row + len(chunk)] = numbers(chunk)
+        row += len(chunk)
+
+
+def labels(array: Any, kind: str) -> NDArray[Any]:
+    """A target column as a 1-D NumPy array of one kind.
+
+    Parameters
+    ----------
+    array : pyarrow Array or ChunkedArray
+    kind : str
+        "bool" and "int" give bool and int64 (float64 with NaN where values are
+        missing), "float" and "null" give float64, "text" gives an object array
+        of str with None where values are missing.
+
+    Notes
+    -----
+    Integers that arrive as floats, as they do from CSV files, become int64
+    again if all of them are whole.
+    """
+    import pyarrow as pa
+
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if kind == "text":
+        return _texts(array)
+    if kind not in NUMBERS:
+        raise ValueError(
+            f"The target has type {array.type}; accepted are {ACCEPTED}, and text as labels."
+        )
+    if array.null_count or kind in {"float", "null"}:
+        return numbers(array).astype(np.float64, copy=False)
+    if kind == "bool":
+        return array.cast(pa.bool_()).to_numpy(zero_copy_only=False)
+    values = numbers(array)
+    return _whole(values) if values.dtype.kind == "f" else _as_int64(values)
+
+
+def _texts(array: Any) -> NDArray[np.object_]:
+    """Strings as Python objects, each distinct one made once."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    distinct = np.array([*array.dictionary.to_pylist(), None], dtype=object)
+    codes = numbers(array.indices.cast(pa.int64()).fill_null(len(distinct) - 1))
+    return distinct[codes]
+
+
+def _whole(values: NDArray[np.floating[Any]]) -> NDArray[Any]:
+    if not np.all((np.abs(values) <= _EXACT) & (values == np.trunc(values))):
+        return values.astype(np.float64, copy=False)
+    return values.astype(np.int64)
+
+
+def _as_int64(values: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    if values.dtype == np.uint64 and len(values) and values.max() > np.iinfo(np.int64).max:
+        raise ValueError("The target holds integers of 2^63 and more; accepted are 64-bit signed.")
+    return values.astype(np.int64, copy=False)

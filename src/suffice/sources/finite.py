@@ -1,0 +1,113 @@
+"""The first value of a block that is not a finite number, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from suffice.sources.base import Block, Source
+
+Place = tuple[int, int, float]  # row and column within the block, and the value there
+
+
+def describe_non_finite(block: Block, source: Source) -> str | None:
+    """Say where a block holds NaN or infinity, if it does.
+
+    Rows are searched from first to last, and the features before the target.
+    Rows of weight 0 do not count.
+
+    Parameters
+    ----------
+    block : Block
+    source : Source
+        Where the block comes from; it names the columns.
+
+    Returns
+    -------
+    message : str or None
+        One line such as "Input X contains NaN: column 'age', row 900000 (counted
+        from 0). ...", or None where every value is finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from suffice.sources import ArraySource
+    >>> source = ArraySource(np.array([[1.0, 2.0], [3.0, np.inf]]), feature_names=["age", "pay"])
+    >>> print(describe_non_finite(next(source.pieces()).load(), source))
+    Input X contains infinity or a value too large: column 'pay', row 1 (counted from 0). \
+Every value must be a finite number.
+    """
+    counted = None if block.weight is None else block.weight != 0
+    place = _first_in_sparse(block.X, counted) if issparse(block.X) else _first(block.X, counted)
+    if place is not None:
+        row, column, value = place
+        where = f"{source.column_label(column)}, {source.row_label(block.start + row)}"
+        return _message("X", value, where)
+    place = None if block.y is None else _first(block.y, counted)
+    if place is None:
+        return None
+    row, column, value = place
+    where = source.row_label(block.start + row)
+    if block.y is not None and block.y.ndim == 2:
+        names = source.target_names
+        target = f"column {column}" if names is None else f"column {names[column]!r}"
+        where = f"{target}, {where}"
+    return _message("y", value, where)
+
+
+def _message(name: str, value: float, where: str) -> str:
+    what = "NaN" if np.isnan(value) else "infinity or a value too large"
+    return f"Input {name} contains {what}: {where}. Every value must be a finite number."
+
+
+def _first(values: NDArray[Any], counted: NDArray[np.bool_] | None) -> Place | None:
+    """First value that is not finite, in row order."""
+    bad = _not_finite(values)
+    if bad is None or not bad.any():
+        return None
+    table = bad.reshape(len(values), -1)
+    in_row = table.any(axis=1)
+    if counted is not None:
+        in_row &= counted
+    if not in_row.any():
+        return None
+    row = int(np.argmax(in_row))
+    column = int(np.argmax(table[row]))
+    value = values[row] if values.ndim == 1 else values[row, column]
+    return row, column, float(value) if isinstance(value, (float, np.floating)) else np.nan
+
+
+def _not_finite(values: NDArray[Any]) -> NDArray[np.bool_] | None:
+    """Where values are not finite; None for dtypes that hold finite values only."""
+    if values.dtype.kind == "f":
+        return ~np.isfinite(values)
+    return ~np.isfinite(_as_floats(values)) if values.dtype.kind == "O" else None
+
+
+def _as_floats(values: NDArray[np.object_]) -> NDArray[np.float64]:
+    """Labels of any kind: missing ones as NaN, floats as they are, all others as 0."""
+
+    def number(value: object) -> float:
+        if value is None or type(value).__name__ == "NAType":
+            return np.nan
+        return float(value) if isinstance(value, (float, np.floating)) else 0.0
+
+    flat = np.fromiter((number(value) for value in values.ravel()), float, values.size)
+    return flat.reshape(values.shape)
+
+
+def _first_in_sparse(X: Any, counted: NDArray[np.bool_] | None) -> Place | None:
+    """The same for a CSR array: only its stored entries can be anything but finite."""
+    if X.dtype.kind != "f":
+        return None
+    bad = ~np.isfinite(X.data)
+    if counted is not None and bad.any():
+        bad &= np.repeat(counted, np.diff(X.indptr))
+    if not bad.any():
+        return None
+    entry = int(np.argmax(bad))
+    row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
+    return row, int(X.indices[entry]), float(X.data[entry])

@@ -1,0 +1,237 @@
+"""Which columns of the files are features, target and weight, and whether all files agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from suffice.sources import arrow, csv, parquet
+from suffice.sources.columns import ACCEPTED, NUMBERS, kind_of
+from suffice.sources.paths import format_of
+
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+NAMES_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file says about itself before its rows are read."""
+
+    path: str
+    format: str
+    schema: Any
+    n_rows: int | None
+    has_rows: bool
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the types in `schema` are only what the first lines suggest."""
+        return self.format in DELIMITERS
+
+    def kind(self, name: str) -> str:
+        return kind_of(self.schema.field(name).type)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The columns that a source reads.
+
+    Attributes
+    ----------
+    features, target : tuple of str
+    weight : str or None
+    flat_target : bool
+        Whether the one target column is wanted as a 1-D array.
+    target_kind : str
+        The kind that holds the target of all files (see `columns`).
+    """
+
+    features: tuple[str, ...]
+    target: tuple[str, ...] = ()
+    weight: str | None = None
+    flat_target: bool = True
+    target_kind: str = "float"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every column to read, each once: features first, then target and weight."""
+        weight = () if self.weight is None else (self.weight,)
+        return tuple(dict.fromkeys((*self.features, *self.target, *weight)))
+
+
+def read_header(path: str) -> Header:
+    """Columns and number of rows of a file, without reading its rows.
+
+    Raises
+    ------
+    ValueError
+        If the file is empty, cannot be read, is cut short or damaged.
+    """
+    import pyarrow as pa
+
+    file_format = format_of(path)
+    try:
+        if file_format in DELIMITERS:
+            schema, has_rows = csv.describe(path, DELIMITERS[file_format])
+            return Header(path, file_format, schema, None, has_rows)
+        reader = parquet if file_format == "parquet" else arrow
+        schema, n_rows = reader.describe(path)
+        return Header(path, file_format, schema, n_rows, n_rows > 0)
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(path, file_format, error) from error
+
+
+def unreadable(path: str, file_format: str, error: Exception) -> ValueError:
+    """The error for a file that its own reader gives up on."""
+    if isinstance(error, PermissionError):
+        return ValueError(f"{path!r} cannot be read: permission denied.")
+    kind = {"parquet": "a Parquet file", "arrow": "an Arrow IPC file"}.get(file_format, "CSV")
+    detail = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+    return ValueError(f"{path!r} is cut short, damaged or not {kind}: {detail}.")
+
+
+def select_columns(
+    header: Header,
+    target: str | Sequence[str] | None,
+    weight: str | None,
+    features: Sequence[str] | None,
+) -> Selection:
+    """The columns asked for, as the first file names them."""
+    targets = _names("target", target)
+    if weight is not None and not isinstance(weight, str):
+        raise TypeError(f"weight is {weight!r}; give the name of one column, or None.")
+    if isinstance(features, str):
+        raise TypeError(f"features is the text {features!r}; give a list of column names.")
+    reserved = set(targets) | ({weight} if weight is not None else set())
+    if features is None:
+        chosen = tuple(
+            name
+            for name in header.schema.names
+            if name not in reserved and name not in _index_columns(header.schema)
+        )
+    else:
+        chosen = _names("features", features)
+    for name in targets:
+        if name in chosen:
+            raise ValueError(f"Column {name!r} is the target and a feature; it can be one only.")
+        if name == weight:
+            raise ValueError(f"Column {name!r} is the target and the weight; it can be one only.")
+    selection = Selection(chosen, targets, weight, isinstance(target, str))
+    check_present(header, selection)
+    if not chosen:
+        raise ValueError(
+            f"No feature column is left in {header.path!r} beside the target and the weight."
+        )
+    return selection
+
+
+def _names(parameter: str, value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """`value` as a tuple of distinct names."""
+    if value is None:
+        return ()
+    names = (value,) if isinstance(value, str) else tuple(value)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{parameter} holds {name!r}; give names of columns as text.")
+        if names.count(name) > 1:
+            raise ValueError(f"{parameter} names column {name!r} more than once.")
+    if not names:
+        raise ValueError(f"{parameter} is an empty list; give at least one name, or None.")
+    return names
+
+
+def _index_columns(schema: Any) -> set[str]:
+    """Columns that pandas wrote as the index of a frame: row labels, no features."""
+    levels = (schema.pandas_metadata or {}).get("index_columns", ())
+    return {level for level in levels if isinstance(level, str)}
+
+
+def check_present(header: Header, selection: Selection, first: Header | None = None) -> None:
+    """Raise if a column of `selection` is missing from a file, or is there twice."""
+    counts = Counter(header.schema.names)
+    for name in selection.names:
+        if counts[name] == 1:
+            continue
+        if counts[name] > 1:
+            raise ValueError(
+                f"{header.path!r} has {counts[name]} columns named {name!r}; names must differ."
+            )
+        role = _role(name, selection)
+        near = get_close_matches(name, counts, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        beside = "" if first is None else f", which {first.path!r} has"
+        raise ValueError(
+            f"{header.path!r} has no column {name!r} ({role}){beside}.{hint} "
+            f"Its columns are {_shown(header.schema.names)}."
+        )
+
+
+def _role(name: str, selection: Selection) -> str:
+    if name in selection.target:
+        return "target"
+    return "weight" if name == selection.weight else "feature"
+
+
+def _shown(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    listed = ", ".join(repr(name) for name in names[:NAMES_SHOWN])
+    return f"{listed} and {more} more" if more > 0 else listed
+
+
+def check_numbers(header: Header, selection: Selection) -> None:
+    """Raise if a feature or the weight holds anything but numbers."""
+    weight = () if selection.weight is None else (selection.weight,)
+    for name in (*selection.features, *weight):
+        if header.kind(name) in NUMBERS:
+            continue
+        if header.is_text:
+            _raise_bad_value(header, name)
+        raise ValueError(
+            f"Column {name!r} ({_role(name, selection)}) of {header.path!r} has type "
+            f"{header.schema.field(name).type}; accepted are {ACCEPTED}."
+        )
+
+
+def _raise_bad_value(header: Header, name: str) -> None:
+    """Read a CSV column as numbers as far as its first value that is none: that raises."""
+    import pyarrow as pa
+
+    rows = csv.batches(header.path, DELIMITERS[header.format], {name: pa.float64()})
+    for batch in rows:
+        if isinstance(batch, csv.Lines):
+            batch.read()
+
+
+def common_kind(kinds: Iterable[tuple[Header, str, str]]) -> str:
+    """The one kind that holds the target columns of all files.
+
+    Parameters
+    ----------
+    kinds : iterable of (header, column name, kind)
+        Where a file is CSV, numbers may turn out to be labels that look like numbers.
+    """
+    found: dict[str, tuple[Header, str]] = {}
+    fixed_number: tuple[Header, str] | None = None
+    for header, name, kind in kinds:
+        if kind == "other" and header.is_text:
+            kind = "text"
+        if kind == "other":
+            raise ValueError(
+                f"Column {name!r} (target) of {header.path!r} has type "
+                f"{header.schema.field(name).type}; accepted are {ACCEPTED}, and text as labels."
+            )
+        found.setdefault(kind, (header, name))
+        if kind in NUMBERS - {"null"} and not header.is_text:
+            fixed_number = fixed_number or (header, name)
+    if "text" not in found:
+        return next((kind for kind in ("float", "int", "bool") if kind in found), "float")
+    if fixed_number is not None:
+        (number, number_name), (text, text_name) = fixed_number, found["text"]
+        raise ValueError(
+            f"Column {number_name!r} (target) holds numbers in {number.path!r}, but column "
+            f"{text_name!r} holds text in {text.path!r}; a target is all numbers or all text."
+        )
+    return "text"

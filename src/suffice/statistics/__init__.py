@@ -1,0 +1,1 @@
+"""Fixed-size summaries of rows, mergeable."""

@@ -1,0 +1,398 @@
+"""Weight, mean and scatter of some rows: the statistic behind least squares and its kin.
+
+    W = Σ wᵢ,      m = (1/W) Σ wᵢ zᵢ,      S = Σ wᵢ (zᵢ − m)(zᵢ − m)ᵀ
+
+The scatter is **centred**, so a column's offset costs no digits.  Disjoint rows merge
+as Chan, Golub and LeVeque showed (1983): with δₖ the distance of part k's mean from the
+common mean,
+
+    S = Σₖ Sₖ + Σₖ Wₖ δₖ δₖᵀ.
+
+Weight and mean are always double-double.  The scatter comes in two precisions: float64,
+from one matrix product a block, or double-double, from the exact product of
+`suffice.numerics.exact_gram`.  Both carry what bounds their rounding error:
+
+    |ΔSᵢⱼ| ≤ error_unit · √(magnitudeᵢ magnitudeⱼ).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+
+from suffice.kernels.exact import centre_pair
+from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble, two_sum
+from suffice.numerics.exact_gram import COMPILED_FROM, exact_gram, exact_sparse_gram
+
+Precision = Literal["float64", "double-double"]
+
+
+def rows_per_product(n_columns: int) -> int:
+    """Rows of one matrix product: bounds the roundings of a sum in whatever order BLAS adds.
+
+    Few rows bound them better; with many columns short products cost too much time.
+    """
+    return 128 if n_columns <= 128 else 512
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Weight, mean and scatter of rows, mergeable and subtractable.
+
+    Attributes
+    ----------
+    count : int
+        Number of rows (those of weight 0 do not exist).
+    weight : DoubleDouble scalar
+        Sum of the rows' weights.
+    mean : DoubleDouble of shape (columns,)
+    scatter : float64 array or DoubleDouble, of shape (columns, columns)
+        Weighted sum of squares and products about the mean.
+    magnitude : float64 array of shape (columns,)
+        Sum of squares that went through the accumulation, per column: at least the
+        scatter's diagonal, and more where digits cancelled.
+    roundings : int
+        Longest chain of rounded operations behind an entry of the scatter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.array([[1.0, 2.0], [3.0, 5.0], [5.0, 5.0]])
+    >>> together = Moments.summarize(rows)
+    >>> apart = Moments.merge([Moments.summarize(rows[:1]), Moments.summarize(rows[1:])])
+    >>> together.mean.round(), together.scatter
+    (array([3., 4.]), array([[8., 6.],
+           [6., 6.]]))
+    >>> bool(np.allclose(apart.scatter, together.scatter))
+    True
+    """
+
+    count: int
+    weight: DoubleDouble
+    mean: DoubleDouble
+    scatter: Array | DoubleDouble
+    magnitude: Array
+    roundings: int
+
+    @classmethod
+    def zero(cls, n_columns: int, precision: Precision = "float64") -> Moments:
+        """The moments of no rows."""
+        shape = (n_columns, n_columns)
+        return cls(
+            count=0,
+            weight=DoubleDouble.zeros(()),
+            mean=DoubleDouble.zeros(n_columns),
+            scatter=np.zeros(shape) if precision == "float64" else DoubleDouble.zeros(shape),
+            magnitude=np.zeros(n_columns),
+            roundings=0,
+        )
+
+    @classmethod
+    def summarize(
+        cls,
+        X: Any,
+        Y: Array | None = None,
+        weight: Array | None = None,
+        precision: Precision = "float64",
+    ) -> Moments:
+        """The moments of a block of rows: of the columns of `X`, then those of `Y`.
+
+        Parameters
+        ----------
+        X : array of shape (rows, columns) or csr_array
+            Real numbers of any dtype and stride.
+        Y : array of shape (rows, targets), optional
+            Columns to append.
+        weight : float64 array of shape (rows,), optional
+            Not negative.
+        precision : {"float64", "double-double"}
+
+        Raises
+        ------
+        FloatingPointError
+            If a value is NaN or infinite, or its square overflows.
+        """
+        if weight is not None and not weight.all():
+            present = weight > 0
+            X, Y, weight = X[present], None if Y is None else Y[present], weight[present]
+        n_columns = X.shape[1] + (0 if Y is None else Y.shape[1])
+        if X.shape[0] == 0:
+            return cls.zero(n_columns, precision)
+        if sparse.issparse(X):
+            return _summarize_sparse(X, Y, weight, precision)
+        if precision == "float64":
+            return _summarize_float64(X, Y, weight)
+        return _summarize_double_double(X, Y, weight)
+
+    @classmethod
+    def merge(cls, parts: Sequence[Moments]) -> Moments:
+        """The moments of all rows of the parts together."""
+        parts = [part for part in parts if part.count] or list(parts[:1])
+        if len(parts) == 1:
+            return parts[0]
+        weights = _stack([part.weight for part in parts])
+        means = _stack([part.mean for part in parts])
+        total = weights.sum()
+        # Relative to the first mean, so that a large common offset costs nothing.
+        offsets = means - means[0]
+        centre = (offsets * weights[:, None]).sum() / total
+        distances = offsets - centre
+        within: Any = parts[0].scatter
+        double_double = all(isinstance(part.scatter, DoubleDouble) for part in parts)
+        if not double_double:
+            within = parts[0].rounded_scatter
+        for part in parts[1:]:
+            within = within + (part.scatter if double_double else part.rounded_scatter)
+        between: Any
+        if double_double:
+            between = exact_gram(distances, distances * weights[:, None])
+        else:
+            weighed = distances.hi * np.sqrt(weights.hi)[:, None]
+            between = weighed.T @ weighed
+        spread = np.einsum("kj,kj,k->j", distances.hi, distances.hi, weights.hi)
+        return cls(
+            count=sum(part.count for part in parts),
+            weight=total,
+            mean=means[0] + centre,
+            scatter=within + between,
+            magnitude=np.sum([part.magnitude for part in parts], axis=0) + spread,
+            roundings=max(part.roundings for part in parts) + 2 * len(parts),
+        )
+
+    def subtract(self, part: Moments) -> Moments:
+        """The moments of the rows that stay when those of `part` are taken away.
+
+        The inverse of `merge`, as far as rounding allows: `error_unit` and `magnitude` of
+        the result bound what was lost.
+        """
+        if part.count == 0:
+            return self
+        if part.count > self.count:
+            raise ValueError(
+                f"cannot take {part.count} rows away from {self.count}: "
+                "only rows that are part of a statistic can be subtracted from it"
+            )
+        precision = self.precision if self.precision == part.precision else "float64"
+        if part.count == self.count:
+            return Moments.zero(len(self.magnitude), precision)
+        left = self.weight - part.weight
+        if not left.hi > 0:
+            raise ValueError("cannot take away more weight than there is")
+        away = part.mean - self.mean
+        shift = away * (part.weight / left)
+        between = away.outer(away) * (self.weight * part.weight / left)
+        scatter: Any
+        if precision == "double-double":
+            scatter = DoubleDouble.of(self.scatter) - part.scatter - between
+        else:
+            scatter = self.rounded_scatter - part.rounded_scatter - between.hi
+        return Moments(
+            count=self.count - part.count,
+            weight=left,
+            mean=self.mean - shift,
+            scatter=scatter,
+            magnitude=self.magnitude + part.magnitude + np.diagonal(between.hi),
+            roundings=max(self.roundings, part.roundings) + 4,
+        )
+
+    @property
+    def precision(self) -> Precision:
+        """In which arithmetic the scatter is kept."""
+        return "double-double" if isinstance(self.scatter, DoubleDouble) else "float64"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the scatter takes."""
+        return (16 if self.precision == "double-double" else 8) * len(self.magnitude) ** 2
+
+    @property
+    def rounded_scatter(self) -> Array:
+        """The scatter in float64."""
+        return self.scatter.hi if isinstance(self.scatter, DoubleDouble) else self.scatter
+
+    @property
+    def error_unit(self) -> float:
+        """ε with |ΔSᵢⱼ| ≤ ε √(magnitudeᵢ magnitudeⱼ)."""
+        unit = DOUBLE_DOUBLE_UNIT if self.precision == "double-double" else UNIT
+        return unit * max(self.roundings, 1)
+
+
+def _stack(values: list[DoubleDouble]) -> DoubleDouble:
+    return DoubleDouble(np.stack([v.hi for v in values]), np.stack([v.lo for v in values]))
+
+
+# --- one block in float64 ------------------------------------------------------------------
+
+_thread = threading.local()
+
+
+def _scratch(n_rows: int, n_columns: int) -> Array:
+    """Memory of this thread's own for a block; the last column holds ones."""
+    buffer = getattr(_thread, "buffer", None)
+    if buffer is None or buffer.shape[0] < n_rows or buffer.shape[1] != n_columns:
+        buffer = _thread.buffer = np.ones((n_rows, n_columns))
+    return buffer[:n_rows]
+
+
+def _summarize_float64(X: Any, Y: Array | None, weight: Array | None) -> Moments:
+    n, d = X.shape
+    m = d + (0 if Y is None else Y.shape[1])
+    Z = _scratch(n, m + 1)
+    centre = _near_mean(X, Y)
+    for last in (False, False, True):
+        np.subtract(X, centre[:d], out=Z[:, :d], casting="unsafe")
+        if Y is not None:
+            np.subtract(Y, centre[d:], out=Z[:, d:m])
+        gram = _gram(Z, weight)
+        _check_finite(gram)
+        sums, total = gram[:m, m], gram[m, m]
+        offset = sums / total
+        squares = np.diagonal(gram)[:m]
+        # Far from the block's mean, digits would cancel: centre again.
+        if last or not (sums * offset > 0.9 * squares).any():
+            break
+        centre = centre + offset
+    return Moments(
+        count=n,
+        weight=DoubleDouble.of(total if weight is None else _sum(weight)),
+        mean=DoubleDouble(*two_sum(centre, offset)),
+        scatter=gram[:m, :m] - np.outer(sums, offset),
+        magnitude=squares + sums * offset,
+        roundings=_roundings(n, m + 1),
+    )
+
+
+def _near_mean(X: Any, Y: Array | None) -> Array:
+    """A point near the rows; on a constant column its very value."""
+    head = [np.asarray(part[:64], dtype=np.float64) for part in (X, Y) if part is not None]
+    first = head[0] if len(head) == 1 else np.concatenate(head, axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre = first[0] + (first - first[0]).mean(axis=0)
+    return np.asarray(centre)
+
+
+def _gram(Z: Array, weight: Array | None) -> Array:
+    """Zᵀ diag(w) Z, added up pairwise from products of few rows."""
+    n, m = Z.shape
+    step = rows_per_product(m)
+    whole = n - n % step
+    with np.errstate(over="ignore", invalid="ignore"):
+        left = Z if weight is None else Z * weight[:, None]
+        tail = left[whole:].T @ Z[whole:]
+        if not whole:
+            return tail
+        cut = (-1, step, m)
+        parts = left[:whole].reshape(cut).transpose(0, 2, 1) @ Z[:whole].reshape(cut)
+        while len(parts) > 1:
+            half = len(parts) // 2
+            pairs = parts[:half] + parts[half : 2 * half]
+            parts = np.concatenate([pairs, parts[-1:]]) if len(parts) % 2 else pairs
+        return np.asarray(parts[0] + tail)
+
+
+def _roundings(n_rows: int, n_columns: int) -> int:
+    """Roundings behind an entry of `_gram`, centring and correction included."""
+    step = rows_per_product(n_columns)
+    return min(n_rows, step) + (n_rows // step).bit_length() + 5
+
+
+def _sum(weight: Array) -> DoubleDouble:
+    return DoubleDouble.of(weight).sum()
+
+
+def _check_finite(gram: Array) -> None:
+    if not np.isfinite(np.diagonal(gram)).all():
+        raise FloatingPointError("a value is NaN or infinite, or its square overflows")
+
+
+# --- one block in double-double ------------------------------------------------------------
+
+
+def _summarize_double_double(X: Any, Y: Array | None, weight: Array | None) -> Moments:
+    parts = [np.asarray(part, dtype=np.float64) for part in (X, Y) if part is not None]
+    Z = np.concatenate(parts, axis=1)
+    centre = _middle(Z)
+    pair = _minus(_with_ones(Z), np.append(centre, 0.0))
+    gram = exact_gram(pair, None if weight is None else pair * weight[:, None])
+    return _from_gram(gram, centre, X.shape[0])
+
+
+def _minus(Z: Array, centre: Array) -> DoubleDouble:
+    """z − centre, exactly."""
+    if Z.size < COMPILED_FROM:
+        return DoubleDouble(*two_sum(Z, -centre))
+    hi, lo = np.empty_like(Z), np.empty_like(Z)
+    centre_pair(Z, centre, np.zeros_like(centre), hi, lo)
+    return DoubleDouble(hi, lo)
+
+
+def _middle(Z: Array) -> Array:
+    """The middle of each column's range on a coarse grid: z − middle has few bits."""
+    if not Z.shape[1]:
+        return np.zeros(0)
+    low, high = Z.min(axis=0), Z.max(axis=0)
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise FloatingPointError("a value is NaN or infinite")
+    if max(high.max(), -low.min()) > 1e150:
+        raise FloatingPointError("the square of a value overflows")
+    grid = np.ldexp(1.0, np.frexp(high - low)[1] - 8)
+    return np.where(high > low, np.rint((low + (high - low) / 2) / grid) * grid, low)
+
+
+def _from_gram(gram: DoubleDouble, centre: Array, count: int) -> Moments:
+    """Moments from the products, about `centre`, of the columns and a column of ones."""
+    total, sums, products = gram[-1, -1], gram[:-1, -1], gram[:-1, :-1]
+    offset = sums / total
+    return Moments(
+        count=count,
+        weight=total,
+        mean=offset + centre,
+        scatter=products - sums.outer(offset),
+        magnitude=np.diagonal(products.hi) + sums.hi * offset.hi,
+        roundings=6,
+    )
+
+
+# --- one block of a sparse matrix ----------------------------------------------------------
+
+
+def _summarize_sparse(
+    X: Any, Y: Array | None, weight: Array | None, precision: Precision
+) -> Moments:
+    """The columns of X stay about zero, where their zeros are; those of Y are centred."""
+    n, d = X.shape
+    X = sparse.csr_array((np.asarray(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
+    if not np.isfinite(X.data).all() or np.abs(X.data).max(initial=0.0) > 1e150:
+        raise FloatingPointError("a value is NaN or infinite, or its square overflows")
+    Y = np.zeros((n, 0)) if Y is None else Y
+    y_centre = _middle(Y)
+    centre = np.concatenate([np.zeros(d), y_centre])
+    pair = _minus(_with_ones(Y), np.append(y_centre, 0.0))
+    w = np.ones(n) if weight is None else weight
+    if precision == "double-double":
+        data = DoubleDouble.of(X.data) * np.repeat(w, np.diff(X.indptr))
+        gram = exact_sparse_gram(X, data, pair, pair * w[:, None])
+        return _from_gram(gram, centre, n)
+    cross = X.T @ (pair.hi * w[:, None])
+    squares = X.T @ (X if weight is None else (X * w[:, None]).tocsr())
+    dense = _gram(np.ascontiguousarray(pair.hi), weight)
+    products = np.block([[squares.toarray(), cross], [cross.T, dense]])
+    longest = int(np.bincount(X.indices, minlength=1).max(initial=0)) + 4
+    exact = _from_gram(DoubleDouble.of(products), centre, n)
+    return Moments(
+        count=n,
+        weight=_sum(w),
+        mean=exact.mean,
+        scatter=exact.rounded_scatter,
+        magnitude=exact.magnitude,
+        roundings=max(longest, _roundings(n, dense.shape[1])),
+    )
+
+
+def _with_ones(Y: Array) -> Array:
+    return np.concatenate([Y, np.ones((len(Y), 1))], axis=1)

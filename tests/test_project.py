@@ -1,0 +1,132 @@
+"""The project keeps its word: names, documents, versions, and what an import costs."""
+
+import inspect
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import suffice
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, **options)
+
+
+def project_files():
+    """The files that git tracks or would track; all files where this is no git checkout."""
+    if shutil.which("git") and (ROOT / ".git").exists():
+        listing = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        names = [ROOT / name for name in listing.stdout.split("\0") if name]
+    else:
+        folders = ("src", "tests", "docs", "benchmarks", "examples")
+        names = [path for folder in folders for path in (ROOT / folder).rglob("*")]
+    return [path for path in names if path.is_file() and path.suffix != ".pyc"]
+
+
+def test_every_public_name_is_importable_and_documented():
+    assert suffice.__all__
+    for name in suffice.__all__:
+        thing = getattr(suffice, name)
+        if name != "__version__":
+            assert inspect.getdoc(thing), f"suffice.{name} has no docstring"
+
+
+def test_public_names_are_listed_once_and_offered_by_dir():
+    assert len(set(suffice.__all__)) == len(suffice.__all__)
+    assert set(suffice.__all__) <= set(dir(suffice))
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        _ = suffice.no_such_thing
+
+
+def test_version_is_the_same_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert suffice.__version__ == project["version"]
+
+
+def test_changelog_speaks_of_this_version():
+    version = re.escape(suffice.__version__)
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert re.search(rf"^## (Unreleased|{version})\b", changelog, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/getting-started.md"])
+def test_commands_in_the_documents_exist(page):
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    text = (ROOT / page).read_text("utf-8")
+    commands = set(re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE))
+    assert commands
+    assert commands <= targets
+
+
+def test_readme_shows_how_to_see_it_and_how_to_check_it():
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert "make demo" in text
+    assert "make test" in text
+
+
+def test_every_page_is_in_the_navigation_and_every_link_leads_somewhere():
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        assert page.name in navigation, f"{page.name} is missing from mkdocs.yml"
+    for page in [*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_catalogue_page_is_up_to_date():
+    page = runpy.run_path(str(ROOT / "docs" / "build_catalogue.py"))["page"]
+    assert (ROOT / "docs" / "catalogue.md").read_text("utf-8") == page(), "run `make docs`"
+
+
+def test_no_file_names_the_folders_of_one_machine():
+    # Spelt in pieces, so that this file does not accuse itself.
+    private = re.compile(
+        rb"(?<![\w.~-])/(?:" + b"|".join([b"work", b"root", b"home", b"Users"]) + rb")/"
+    )
+    guilty = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in project_files()
+        for number, line in enumerate(path.read_bytes().splitlines(), 1)
+        if private.search(line)
+    ]
+    assert not guilty
+
+
+@pytest.mark.parametrize(
+    ("names", "heavy"),
+    [
+        ([], ["numba", "pyarrow", "pandas", "polars", "matplotlib", "sklearn"]),
+        (["scan"], ["numba", "pyarrow", "pandas", "polars", "matplotlib"]),
+        # scikit-learn itself imports pandas and pyarrow where they are installed.
+        (["LinearRegression", "Ridge", "load"], ["numba", "polars", "matplotlib"]),
+    ],
+    ids=["package", "scan", "estimators"],
+)
+def test_import_is_light(names, heavy):
+    code = f"""
+import sys, suffice
+for name in {names}:
+    getattr(suffice, name)
+print([module for module in {heavy} if module in sys.modules])
+"""
+    result = run(sys.executable, "-c", code)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == "[]"
+
+
+def test_ci_runs_the_whole_check():
+    script = ROOT / ".ci" / "run"
+    assert script.stat().st_mode & 0o100, "not executable"
+    assert "make test" in script.read_text("utf-8")
+    assert run("bash", "-n", str(script)).returncode == 0
