@@ -99,19 +99,17 @@ def in_order(
     what was not started is dropped, what runs is waited for, a block each.
     """
     threads = 1 if inside_worker() else resolve_threads(n_jobs)
-    runs = _runs(source)
-    first = next(runs, None)
-    if first is None:
-        raise ValueError(f"there are no rows in {source!r}; at least one is needed")
-    with one_blas_thread():
-        second = next(runs, None)
-        if threads == 1 or second is None:
-            yield work(first)
-            if second is not None:
-                yield work(second)
+    with closing(_runs(source)) as runs:
+        first = next(runs, None)
+        if first is None:
+            raise ValueError(f"there are no rows in {source!r}; at least one is needed")
+        with one_blas_thread():
+            second = None if threads == 1 else _read(runs, lambda: work(first))
+            if second is None:
+                yield work(first)
                 yield from map(work, runs)
-            return
-        yield from _in_threads(first, second, runs, work, threads)
+            else:
+                yield from _in_threads(first, second, runs, work, threads)
 
 
 def _in_threads(
@@ -134,12 +132,12 @@ def _in_threads(
     try:
         for run in (first, second):
             waiting.append(workers.submit(guarded, run))
-        for run in runs:
+        while run := _read(runs, lambda: [future.result() for future in waiting]):
             waiting.append(workers.submit(guarded, run))
             if len(waiting) > threads + 1:
-                yield waiting.popleft().result()
+                yield _oldest(waiting)
         while waiting:
-            yield waiting.popleft().result()
+            yield _oldest(waiting)
     finally:
         stop.set()
         for future in waiting:
@@ -147,6 +145,23 @@ def _in_threads(
         for future in waiting:
             if not future.cancelled():
                 future.exception()
+
+
+def _oldest(waiting: deque[Future[T]]) -> T:
+    # Taken out only when it is there: an interrupted wait must find it among the others.
+    result = waiting[0].result()
+    waiting.popleft()
+    return result
+
+
+def _read(runs: Iterator[list[Piece]], earlier: Callable[[], object]) -> list[Piece] | None:
+    """The next run; if it cannot be read, a failure in earlier ones comes first."""
+    try:
+        return next(runs, None)
+    except Exception as error:  # noqa: BLE001
+        failure = error
+    earlier()
+    raise failure
 
 
 class _Stopped(Exception):
@@ -167,10 +182,14 @@ class _Stoppable(list[Piece]):
             yield piece
 
 
-def _runs(source: Source) -> Iterator[list[Piece]]:
-    pieces = iter(source.pieces())
-    while run := list(islice(pieces, FAN_IN)):
-        yield run
+def _runs(source: Source) -> Generator[list[Piece], None, None]:
+    # Closed here and not by the garbage collector, whom a kept traceback would hold off.
+    pieces = source.pieces()
+    try:
+        while run := list(islice(pieces, FAN_IN)):
+            yield run
+    finally:
+        getattr(pieces, "close", tuple)()
 
 
 class _MergeTree(Generic[S]):

@@ -31,6 +31,16 @@ def resolve_threads(n_jobs: int | None = None) -> int:
     return int(wanted) if wanted > 0 else max(available_threads() + 1 + int(wanted), 1)
 
 
+def _after_fork() -> None:
+    """Another thread may have held the lock when the process was forked."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 class config:
     """Set options for the process, or for a `with` block.
 

@@ -65,9 +65,10 @@ class _Hold:
                 if self.libraries is None:
                     self.libraries = _blas_libraries()
                 self.before = [library.get_num_threads() for library in self.libraries]
-                for library in self.libraries:
-                    library.set_num_threads(1)
+            # Counted first: a process forked here restores what it finds counted.
             self.holders += 1
+            for library in self.libraries if self.holders == 1 else []:
+                library.set_num_threads(1)
 
     def release(self) -> None:
         with self.lock:

@@ -146,6 +146,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             return X
         if is_frame(X):
             return self._frame_source(X, y, sample_weight)
+        if self._is_plain(X, y):
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = X.shape[1]
+            return as_source(X, y, self._checked_weight(sample_weight, X))
         checks = {
             "accept_sparse": "csr",
             "dtype": "numeric",
@@ -156,6 +160,21 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         else:
             X, y = validate_data(self, X, y, **checks, **self._target_checks())
         return as_source(X, y, self._checked_weight(sample_weight, X))
+
+    def _is_plain(self, X: Any, y: Any) -> bool:
+        """Whether `validate_data` would find nothing to say: arrays of finite numbers."""
+        return (
+            type(X) is np.ndarray
+            and type(y) is np.ndarray
+            and X.dtype.kind in "fiub"
+            and y.dtype.kind in "fiub"
+            and X.ndim == 2
+            and y.ndim in (1, 2)
+            and len(X) == len(y)
+            and min(X.size, y.size) > 0
+            and bool(np.isfinite(y).all())
+            and self._target_checks().get("y_numeric", False)
+        )
 
     def _frame_source(self, X: Any, y: Any, sample_weight: Any) -> Source:
         """A data frame stays where it is: only its names and the target are checked here."""
@@ -355,7 +374,7 @@ class Iterative(Estimator):
         statistic = None
         for _ in range(self.max_iter):
             began = time.perf_counter()
-            with task.one_pass(lambda: self._adopt(state)) as outcome:  # noqa: B023
+            with task.one_pass(lambda: self._adopt(state)) as outcome:
                 statistic = self._pass(source, partial(self._summarize, state=state))
                 state = self._update(state, statistic)
             trace = trace.extended("update", state.objective, time.perf_counter() - began)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
-from suffice.numerics.positive_definite import Factor, factorize, product
+from suffice.numerics.positive_definite import Factor, factorize, norm, product
 from suffice.statistics.moments import Moments
 
 ACCEPTED_ERROR = 1e-10
@@ -204,7 +204,8 @@ class _Scaled:
         self.active: NDArray[np.intp] = np.flatnonzero(diagonal > 0)
         active = self.active
         self.scale = np.ldexp(1.0, np.rint(np.log2(diagonal[active]) / 2).astype(int))
-        A = A[np.ix_(active, active)]
+        if len(active) < len(diagonal):
+            A = A[np.ix_(active, active)]
         self.penalty = penalty[active] / self.scale**2
         if penalty.any():
             A = A + np.diag(penalty[active])
@@ -220,9 +221,12 @@ class _Scaled:
 
     def error_bound(self, factor: Factor, x: DoubleDouble) -> tuple[Array, float]:
         """Bound on |Δx|, and on the square root of the matrix's condition number."""
-        independent = np.sort(factor.order[: factor.rank])
         A = self.A.hi if isinstance(self.A, DoubleDouble) else self.A
-        g = np.maximum(self.x_error, np.sqrt(np.diagonal(A)))[independent]
+        independent: Any = slice(None)
+        if factor.rank < len(A):
+            independent = np.sort(factor.order[: factor.rank])
+            A = A[np.ix_(independent, independent)]
+        g = np.maximum(self.x_error[independent], np.sqrt(np.diagonal(A)))
         unit = self.equations.error_unit + factor.unit
         bound = np.zeros(x.shape)
         if not factor.rank:
@@ -232,8 +236,8 @@ class _Scaled:
         shrink = 1 - unit * float(g @ amplified)
         terms = g @ np.abs(x.hi[independent]) + self.y_error
         bound[independent] = unit * np.outer(amplified, terms) / shrink if shrink > 0.5 else np.inf
-        norm = np.abs(A[np.ix_(independent, independent)]).sum(axis=0).max()
-        return bound, float(np.sqrt(norm * inverse.sum(axis=0).max()))
+        bound += factor.residue * np.abs(x.hi).max(axis=0)
+        return bound, float(np.sqrt(norm(A) * norm(inverse)))
 
     def smallest(self, factor: Factor, x: DoubleDouble, bound: Array) -> tuple[DoubleDouble, Array]:
         """Of all solutions, the one whose coefficients, in the user's units, are smallest."""
@@ -262,9 +266,10 @@ class _Scaled:
         intercept = equations.y_mean - slope_terms.sum()
         intercept_bound = self._intercept_bound(coef, slope_terms, theta_bound)
         intercept = _without_noise(intercept, intercept_bound, np.abs(equations.y_mean.hi))
-        gradient = self.B - _multiply(self.A, x)
+        gradient = (self.B - _multiply(self.A, x)).hi
         # Twice the objective: total − 2 θ·B + θ·A θ = total − θ·B − θ·(B − A θ).
-        doubled = residual = equations.total - (x * (self.B + gradient)).sum()
+        doubled = equations.total - (x * self.B).sum() - (x.hi * gradient).sum(axis=0)
+        residual = doubled
         if self.penalty.any():
             residual = residual - (x * x * self.penalty[:, None]).sum()
         return Solution(
@@ -276,7 +281,7 @@ class _Scaled:
             condition=condition,
             error=error,
             digits=min(digits(coef, theta_bound), digits(intercept, intercept_bound)),
-            stationarity=self._stationarity(x, gradient.hi),
+            stationarity=self._stationarity(x, gradient),
             method=factor.method,
             proved=error <= PROVED_ERROR,
         )

@@ -50,6 +50,7 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
     """
 
     fit_intercept: bool
+    positive: bool
     tol: float
 
     _saved_private = ("_target_shape",)
@@ -66,6 +67,11 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
     # --- fitting --------------------------------------------------------------------------
 
     def _learn(self, source: Source, task: FitTask) -> None:
+        if self.positive:
+            raise ValueError(
+                f"{type(self).__name__} has no solver for positive=True; use positive=False, or "
+                "scipy.optimize.nnls for coefficients that must not be negative"
+            )
         # The statistic of an earlier fit must not outlive it.
         self.__dict__.pop("statistics_", None)
         self._target_shape = source.target_shape
@@ -227,6 +233,7 @@ def certificate(solution: Solution, n_columns: int) -> Certificate:
         )
     measures = {
         "digits": solution.digits,
+        "error": solution.error,
         "condition": solution.condition,
         "rank": solution.rank,
         "stationarity": solution.stationarity,

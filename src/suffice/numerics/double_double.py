@@ -166,11 +166,11 @@ class DoubleDouble:
         lo = self.lo if axis == 0 else np.moveaxis(self.lo, axis, 0)
         if len(hi) == 0:
             return DoubleDouble.zeros(hi.shape[1:])
-        low = lo.sum(axis=0)
+        low = np.add.reduce(lo)
         while (n := len(hi)) > 1:
             half = n // 2
             paired, error = two_sum(hi[:half], hi[half : 2 * half])
-            low = low + error.sum(axis=0)
+            low = low + np.add.reduce(error)
             hi = np.concatenate([paired, hi[-1:]]) if n % 2 else paired
         return DoubleDouble(*quick_two_sum(hi[0], low))
 

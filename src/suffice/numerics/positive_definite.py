@@ -28,8 +28,8 @@ from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, Doub
 REFINABLE_CONDITION = 1e11
 """Condition number up to which refinement gains at least four digits a step."""
 
-TARGET = 2.0**-100
-"""Relative size of what refinement may leave."""
+TARGET = 2.0**-80
+"""Relative size of what refinement may leave: far below half a unit of float64."""
 
 SMALL = 32
 """Order up to which NumPy's arrays do; beyond, compiled kernels take over."""
@@ -46,13 +46,17 @@ class Factor(ABC):
     order : int array
         The independent columns first (their number is the rank), then the others.
     unit : float
-        ε with which the factorisation and its solutions round, per operation.
+        ε with which the factorisation rounds: it is exact for a matrix within ε of A,
+        relative to the diagonal.
+    residue : float
+        Error of a solution on top of that, relative to its largest entry.
     """
 
     method: str
     rank: int
     order: NDArray[np.intp]
     unit: float
+    residue: float = 0.0
 
     @abstractmethod
     def solve(self, B: DoubleDouble) -> DoubleDouble:
@@ -108,10 +112,13 @@ class _Cholesky(Factor):
         self.rank = len(A)
         self.order = np.arange(self.rank)
         self.unit = UNIT * (self.rank + 2)
-        if self.rank:
-            self.L, failed = lapack.dpotrf(A, lower=1)
-            if failed:
-                raise linalg.LinAlgError("the matrix is not positive definite")
+        self._inverse: Array | None = None
+        if self.rank == 0:
+            self.L = self._inverse = A
+            return
+        self.L, failed = lapack.dpotrf(A, lower=1)
+        if failed:
+            raise linalg.LinAlgError("the matrix is not positive definite")
 
     def solve_rounded(self, B: Array) -> Array:
         return np.asarray(lapack.dpotrs(self.L, B, lower=1)[0]) if self.rank else B
@@ -120,10 +127,11 @@ class _Cholesky(Factor):
         return DoubleDouble.of(self.solve_rounded(B.round()))
 
     def inverse(self) -> Array:
-        if not self.rank:
-            return self.A
-        lower = np.tril(lapack.dpotri(self.L, lower=1)[0])
-        return np.asarray(lower + np.tril(lower, -1).T)
+        if self._inverse is None:
+            lower = lapack.dpotri(self.L, lower=1)[0]
+            self._inverse = lower + lower.T
+            self._inverse.flat[:: self.rank + 1] /= 2
+        return self._inverse
 
     def half_solve(self, B: DoubleDouble) -> DoubleDouble:
         return DoubleDouble.of(
@@ -133,16 +141,18 @@ class _Cholesky(Factor):
         )
 
     def condition(self) -> float:
-        """Condition number in the 1-norm, estimated."""
-        if not self.rank:
-            return 1.0
-        norm = np.abs(self.A).sum(axis=0).max()
-        reciprocal, _ = lapack.dpocon(self.L, norm, uplo="L")
-        return 1 / max(float(reciprocal), 1e-300)
+        """Condition number in the 1-norm."""
+        return norm(self.A) * norm(self.inverse())
+
+
+def norm(A: Array) -> float:
+    """The 1-norm of a symmetric matrix."""
+    return float(np.add.reduce(np.abs(A)).max(initial=0.0))
 
 
 class _Refined(Factor):
     method = "Cholesky in float64, refined with double-double residuals"
+    residue = 2 * TARGET
 
     def __init__(self, A: DoubleDouble, cholesky: _Cholesky) -> None:
         self.A, self.cholesky = A, cholesky
@@ -279,9 +289,9 @@ def _swap(S: DoubleDouble, L: DoubleDouble, order: NDArray[np.intp], j: int, bes
 
 
 def product(A: DoubleDouble, x: DoubleDouble) -> DoubleDouble:
-    """A x for A of shape (n, n) and x of shape (n, k), in double-double."""
+    """A x for a symmetric A of shape (n, n) and x of shape (n, k), in double-double."""
     if A.shape[0] <= SMALL:
-        return A.dot(x)
+        return (A[:, :, None] * x[:, None, :]).sum()
     A = DoubleDouble(np.ascontiguousarray(A.hi), np.ascontiguousarray(A.lo))
     result = DoubleDouble.zeros((x.shape[1], x.shape[0]))
     columns = DoubleDouble(np.ascontiguousarray(x.hi.T), np.ascontiguousarray(x.lo.T))

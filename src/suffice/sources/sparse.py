@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from suffice.sources.arrays import check_names
@@ -64,11 +65,10 @@ class SparseSource(Source):
         """Rows `start` to `stop`; the entries and their columns are views."""
         X, y, weight = self.X, self.y, self.weight
         first, last = X.indptr[start], X.indptr[stop]
-        part = csr_array(
-            (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first),
-            shape=(stop - start, self.n_columns),
-            copy=False,
-        )
+        indptr = X.indptr[start : stop + 1] - first
+        shape = (stop - start, self.n_columns)
+        part = csr_on(X.data[first:last], X.indices[first:last], indptr, shape)
+        part.has_canonical_format = True
         return Block(
             part,
             None if y is None else y[start:stop],
@@ -83,6 +83,15 @@ class SparseSource(Source):
         )
 
 
+def csr_on(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
+) -> Any:
+    """A CSR array on exactly these arrays; the constructor would copy short views and int64."""
+    X = csr_array(shape, dtype=data.dtype)
+    X.data, X.indices, X.indptr = data, indices, indptr
+    return X
+
+
 def canonical_csr(X: Any) -> Any:
     """`X` as a CSR array whose rows list each column once, in ascending order.
 
@@ -90,7 +99,7 @@ def canonical_csr(X: Any) -> Any:
     before anything is changed.
     """
     if X.format == "csr":
-        shared = csr_array((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
+        shared = csr_on(X.data, X.indices, X.indptr, X.shape)
         if shared.has_canonical_format:
             return shared
         tidy = shared.copy()

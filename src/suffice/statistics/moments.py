@@ -142,16 +142,12 @@ class Moments:
         offsets = means - means[0]
         centre = (offsets * weights[:, None]).sum() / total
         distances = offsets - centre
-        within: Any = parts[0].scatter
-        double_double = all(isinstance(part.scatter, DoubleDouble) for part in parts)
-        if not double_double:
-            within = parts[0].rounded_scatter
-        for part in parts[1:]:
-            within = within + (part.scatter if double_double else part.rounded_scatter)
         between: Any
-        if double_double:
+        if all(part.precision == "double-double" for part in parts):
+            within = _pairwise([part.scatter for part in parts])
             between = exact_gram(distances, distances * weights[:, None])
         else:
+            within = _pairwise([part.rounded_scatter for part in parts])
             weighed = distances.hi * np.sqrt(weights.hi)[:, None]
             between = weighed.T @ weighed
         spread = np.einsum("kj,kj,k->j", distances.hi, distances.hi, weights.hi)
@@ -161,7 +157,10 @@ class Moments:
             mean=means[0] + centre,
             scatter=within + between,
             magnitude=np.sum([part.magnitude for part in parts], axis=0) + spread,
-            roundings=max(part.roundings for part in parts) + 2 * len(parts),
+            roundings=max(
+                max(part.roundings for part in parts) + len(parts).bit_length(), len(parts) + 8
+            )
+            + 2,
         )
 
     def subtract(self, part: Moments) -> Moments:
@@ -220,6 +219,14 @@ class Moments:
         """ε with |ΔSᵢⱼ| ≤ ε √(magnitudeᵢ magnitudeⱼ)."""
         unit = DOUBLE_DOUBLE_UNIT if self.precision == "double-double" else UNIT
         return unit * max(self.roundings, 1)
+
+
+def _pairwise(terms: list[Any]) -> Any:
+    """The sum, in a tree: as few roundings behind a term as can be."""
+    while len(terms) > 1:
+        pairs = [a + b for a, b in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[len(pairs) * 2 :]
+    return terms[0]
 
 
 def _stack(values: list[DoubleDouble]) -> DoubleDouble:

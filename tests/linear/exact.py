@@ -1,0 +1,136 @@
+"""Least squares in rational arithmetic: the oracle of the linear tests.
+
+A float64 number is a whole number times a power of two, so the normal equations of float64 data
+can be formed and solved without any rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+MOST_DIGITS = -math.log10(2.0**-53)
+"""Digits that a number has once it is rounded to float64."""
+
+
+@dataclass(frozen=True)
+class ExactFit:
+    """The minimiser of Σ w (θ·x + b − y)² + Σ λ θ², and its inference, as rational numbers.
+
+    The intercept comes first, if there is one.
+    """
+
+    coef: list[Fraction]
+    residual: Fraction
+    total: Fraction
+    inverse_diagonal: list[Fraction]
+    df_residual: Fraction
+
+    @property
+    def r2(self) -> Fraction:
+        return 1 - self.residual / self.total
+
+    @property
+    def residual_sd(self) -> Decimal:
+        return root(self.residual / self.df_residual)
+
+    @property
+    def std_err(self) -> list[Decimal]:
+        return [root(self.residual / self.df_residual * c) for c in self.inverse_diagonal]
+
+
+def least_squares(
+    X: Any, y: Any, weight: Any = None, *, intercept: bool = True, penalty: Any = 0.0
+) -> ExactFit:
+    """Solve least squares exactly; the columns must be independent."""
+    n, d = np.shape(X)
+    whole = [_whole(column) for column in np.asarray(X, dtype=np.float64).T]
+    whole = [([1] * n, 0)] * intercept + whole + [_whole(np.asarray(y, dtype=np.float64))]
+    w, w_exponent = _whole(np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64))
+    weighed = [[wi * v for wi, v in zip(w, column, strict=True)] for column, _ in whole]
+    unit = [Fraction(2) ** exponent for _, exponent in whole]
+    # In units in which every column is whole, so are all the products; a penalty is not.
+    scale = Fraction(2) ** w_exponent
+    gram = [[Fraction(_dot(a, b)) for b, _ in whole] for a in weighed]
+    added = [0.0] * intercept + list(np.broadcast_to(penalty, d))
+    for j, value in enumerate(added):
+        gram[j][j] += Fraction(float(value)) / (scale * unit[j] ** 2)
+    p = len(added)
+    identity = [[Fraction(int(i == j)) for j in range(p)] for i in range(p)]
+    columns = solve([row[:p] for row in gram[:p]], [[row[p] for row in gram[:p]], *identity])
+    theta = columns[0]
+    penalised = sum(
+        (t * t * (gram[j][j] - _dot(weighed[j], whole[j][0])) for j, t in enumerate(theta)),
+        Fraction(0),
+    )
+    objective = gram[p][p] - sum(t * gram[j][p] for j, t in enumerate(theta))
+    size = scale * unit[p] ** 2
+    total = gram[p][p] - (Fraction(gram[0][p] ** 2, gram[0][0]) if intercept else 0)
+    return ExactFit(
+        coef=[t * unit[p] / unit[j] for j, t in enumerate(theta)],
+        residual=(objective - penalised) * size,
+        total=total * size,
+        inverse_diagonal=[columns[1 + j][j] / (scale * unit[j] ** 2) for j in range(p)],
+        df_residual=sum(w) * scale - p,
+    )
+
+
+def solve(A: list[list[Fraction]], B: Sequence[Sequence[Fraction]]) -> list[list[Fraction]]:
+    """x with A x = b for every b in B, by elimination without fractions (Bareiss)."""
+    n = len(A)
+    common = math.lcm(*(v.denominator for row in A for v in row))
+    common = math.lcm(common, *(v.denominator for b in B for v in b))
+    rows = [[int(v * common) for v in (*A[i], *(b[i] for b in B))] for i in range(n)]
+    previous = 1
+    for k in range(n):
+        pivot = next(i for i in range(k, n) if rows[i][k])
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        for i in range(n):
+            if i != k:
+                head = rows[i][k]
+                rows[i] = [
+                    (rows[k][k] * v - head * u) // previous
+                    for v, u in zip(rows[i], rows[k], strict=True)
+                ]
+        previous = rows[k][k]
+    return [[Fraction(rows[i][n + j], rows[i][i]) for i in range(n)] for j in range(len(B))]
+
+
+def digits(computed: Any, exact: Sequence[Any]) -> float:
+    """Correct decimal digits of the worst number, at most those of float64."""
+    worst = MOST_DIGITS
+    for value, truth in zip(np.ravel(computed).tolist(), exact, strict=True):
+        truth = Fraction(truth)
+        error = abs(Fraction(value) - truth)
+        if error:
+            worst = min(worst, -math.log10(error / abs(truth)) if truth else 0.0)
+    return max(worst, 0.0)
+
+
+def root(value: Fraction) -> Decimal:
+    """The square root to fifty digits."""
+    with localcontext() as context:
+        context.prec = 50
+        return (Decimal(value.numerator) / Decimal(value.denominator)).sqrt()
+
+
+def is_ascending(values: Sequence[float]) -> bool:
+    return all(a <= b for a, b in pairwise(values))
+
+
+def _whole(column: Any) -> tuple[list[int], int]:
+    """Whole numbers and an exponent: column = whole · 2^exponent."""
+    ratios = [float(v).as_integer_ratio() for v in column]
+    denominator = max(q for _, q in ratios)
+    return [p * (denominator // q) for p, q in ratios], 1 - denominator.bit_length()
+
+
+def _dot(a: Sequence[int], b: Sequence[int]) -> int:
+    return sum(u * v for u, v in zip(a, b, strict=True))
