@@ -75,6 +75,21 @@ def test_readme_shows_how_to_see_it_and_how_to_check_it():
     assert "make test" in text
 
 
+def test_the_tour_in_the_readme_prints_what_it_says(tmp_path):
+    text = (ROOT / "README.md").read_text("utf-8")
+    tour = re.search(r"```python\n(.*?)```\n\nIt prints\n\n```text\n(.*?)```", text, re.DOTALL)
+    assert tour, "the README has no tour followed by what it prints"
+    code, expected = tour.groups()
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True
+    ).stdout
+
+    def without_last_bits(output):
+        return re.sub(r"(stationarity +)\S+", r"\1…", output)
+
+    assert without_last_bits(printed) == without_last_bits(expected)
+
+
 def test_every_page_is_in_the_navigation_and_every_link_leads_somewhere():
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
     for page in sorted((ROOT / "docs").glob("*.md")):

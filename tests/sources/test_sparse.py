@@ -77,8 +77,10 @@ def test_unsorted_and_repeated_entries(n_rows, n_columns, seed, wide):
 
 def test_wide_indices(read_whole):
     X = random_matrix(5000, 40)
-    whole = read_whole(SparseSource(wide_indices(X.copy())))
+    wide = wide_indices(X.copy())
+    whole = read_whole(SparseSource(wide))
     assert (whole.X != X).nnz == 0
+    assert np.shares_memory(whole.blocks[0].X.indices, wide.indices)
 
 
 def test_target_weight_names_repr_and_pickle(read_whole):

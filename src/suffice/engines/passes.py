@@ -132,19 +132,15 @@ def _in_threads(
     try:
         for run in (first, second):
             waiting.append(workers.submit(guarded, run))
-        while run := _read(runs, lambda: [future.result() for future in waiting]):
-            waiting.append(workers.submit(guarded, run))
+        while more := _read(runs, lambda: [future.result() for future in waiting]):
+            waiting.append(workers.submit(guarded, more))
             if len(waiting) > threads + 1:
                 yield _oldest(waiting)
         while waiting:
             yield _oldest(waiting)
     finally:
         stop.set()
-        for future in waiting:
-            future.cancel()
-        for future in waiting:
-            if not future.cancelled():
-                future.exception()
+        _give_up(waiting)
 
 
 def _oldest(waiting: deque[Future[T]]) -> T:
@@ -154,14 +150,25 @@ def _oldest(waiting: deque[Future[T]]) -> T:
     return result
 
 
+def _give_up(waiting: deque[Future[T]]) -> None:
+    running = [future for future in waiting if not future.cancel()]
+    # A future holds its exception, whose traceback holds the deque.
+    waiting.clear()
+    while running:
+        running.pop().exception()
+
+
 def _read(runs: Iterator[list[Piece]], earlier: Callable[[], object]) -> list[Piece] | None:
     """The next run; if it cannot be read, a failure in earlier ones comes first."""
     try:
         return next(runs, None)
     except Exception as error:  # noqa: BLE001
         failure = error
-    earlier()
-    raise failure
+    try:
+        earlier()
+        raise failure
+    finally:
+        del failure  # its traceback holds this frame
 
 
 class _Stopped(Exception):

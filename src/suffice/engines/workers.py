@@ -61,14 +61,15 @@ class _Hold:
 
     def acquire(self) -> None:
         with self.lock:
+            if self.libraries is None:
+                self.libraries = _blas_libraries()
             if self.holders == 0:
-                if self.libraries is None:
-                    self.libraries = _blas_libraries()
                 self.before = [library.get_num_threads() for library in self.libraries]
             # Counted first: a process forked here restores what it finds counted.
             self.holders += 1
-            for library in self.libraries if self.holders == 1 else []:
-                library.set_num_threads(1)
+            if self.holders == 1:
+                for library in self.libraries:
+                    library.set_num_threads(1)
 
     def release(self) -> None:
         with self.lock:

@@ -42,6 +42,7 @@ from suffice.numerics.double_double import DoubleDouble
 from suffice.sources import Block, Source, as_source
 from suffice.sources.finite import describe_non_finite
 from suffice.sources.frames import is_frame
+from suffice.sources.memory import plain_array
 from suffice.statistics.moments import Moments, Precision
 
 register(DoubleDouble)
@@ -107,13 +108,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """
         self._validate_params()
         source = self._training_source(X, y, sample_weight)
-        with one_blas_thread(), fit_task(self, X, y, self._most_passes()) as task:
+        callbacks = fit_task(self, X, y, sample_weight, self._most_passes())
+        with one_blas_thread(), callbacks as task:
             self._learn(source, task)
         if not self.certificate_.holds:
             warnings.warn(
                 f"{type(self).__name__}: {self._advice(self.certificate_)}",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,  # past the two decorators, to the caller's line
             )
         return self
 
@@ -144,12 +146,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 )
             self._set_names(X)
             return X
+        weight = self._checked_weight(sample_weight, X)
+        y = _without_absent(y, weight)
         if is_frame(X):
-            return self._frame_source(X, y, sample_weight)
+            return self._frame_source(X, y, weight)
         if self._is_plain(X, y):
             self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_ = X.shape[1]
-            return as_source(X, y, self._checked_weight(sample_weight, X))
+            return as_source(X, y, weight)
         checks = {
             "accept_sparse": "csr",
             "dtype": "numeric",
@@ -159,7 +163,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             X = validate_data(self, X, **checks)
         else:
             X, y = validate_data(self, X, y, **checks, **self._target_checks())
-        return as_source(X, y, self._checked_weight(sample_weight, X))
+        return as_source(X, y, weight)
 
     def _is_plain(self, X: Any, y: Any) -> bool:
         """Whether `validate_data` would find nothing to say: arrays of finite numbers."""
@@ -176,7 +180,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             and self._target_checks().get("y_numeric", False)
         )
 
-    def _frame_source(self, X: Any, y: Any, sample_weight: Any) -> Source:
+    def _frame_source(self, X: Any, y: Any, weight: Any) -> Source:
         """A data frame stays where it is: only its names and the target are checked here."""
         if y is not None:
             y = _check_y(y, estimator=self, **self._target_checks())
@@ -185,7 +189,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
-        source = as_source(X, y, self._checked_weight(sample_weight, X))
+        source = as_source(X, y, weight)
         self._set_names(source)
         return source
 
@@ -278,6 +282,19 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         save_model(self, path)
 
 
+def _without_absent(y: Any, weight: NDArray[np.float64] | None) -> Any:
+    """The target with a number in rows of weight 0: they do not exist, whatever they hold."""
+    if y is None or weight is None or weight.all():
+        return y
+    values = plain_array(y)[0]
+    absent = weight == 0
+    if len(values) != len(weight) or values.dtype.kind != "f" or np.isfinite(values[absent]).all():
+        return y
+    values = values.copy()
+    values[absent] = 0.0
+    return values
+
+
 class Solved(NamedTuple):
     """What solving from a statistic tells about the solution."""
 
@@ -318,9 +335,14 @@ class OnePass(Estimator):
     def _learn(self, source: Source, task: FitTask) -> None:
         trace = Trace()
         precisions: tuple[Precision, ...] = ("float64", "double-double")
+        solved: Solved | None = None
+
+        def attributes() -> dict[str, Any] | None:
+            return None if solved is None else self._fitted_attributes()
+
         for precision in precisions[self._skips_float64(source) :]:
             began = time.perf_counter()
-            with task.one_pass(self._fitted_attributes):
+            with task.one_pass(attributes):
                 statistic = self._pass(source, partial(self._summarize, precision=precision))
                 solved = self._solve(statistic)
             objective = float("nan") if solved is None else solved.objective

@@ -21,8 +21,8 @@ class FitTask:
     Each pass over the data is one subtask.
     """
 
-    def __init__(self, model: Any, context: Any, X: Any, y: Any) -> None:
-        self.model, self.context, self.X, self.y = model, context, X, y
+    def __init__(self, context: Any, arguments: dict[str, Any]) -> None:
+        self.context, self.arguments = context, arguments
 
     @contextmanager
     def one_pass(self, attributes: Callable[[], dict[str, Any] | None]) -> Iterator[PassOutcome]:
@@ -32,10 +32,11 @@ class FitTask:
             yield outcome
             return
         context = self.context.subcontext(task_name="pass")
-        common = {"estimator": self.model, "X": self.X, "y": self.y}
-        context.call_on_fit_task_begin(**common)
+        context.call_on_fit_task_begin(**self.arguments)
         yield outcome
-        outcome.stop = context.call_on_fit_task_end(**common, reconstruction_attributes=attributes)
+        outcome.stop = context.call_on_fit_task_end(
+            **self.arguments, reconstruction_attributes=attributes
+        )
 
 
 class PassOutcome:
@@ -45,13 +46,16 @@ class PassOutcome:
 
 
 @contextmanager
-def fit_task(model: Any, X: Any, y: Any, max_passes: int | None) -> Iterator[FitTask]:
+def fit_task(
+    model: Any, X: Any, y: Any, sample_weight: Any, max_passes: int | None
+) -> Iterator[FitTask]:
     """The task of a whole fit.  Must run inside a method decorated `with_callbacks`."""
+    metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+    arguments = {"estimator": model, "X": X, "y": y, "metadata": metadata}
     if not (hasattr(model, "_skl_callbacks") or hasattr(model, "_parent_callback_ctx")):
-        yield FitTask(model, None, X, y)
+        yield FitTask(None, arguments)
         return
     context = model._init_callback_context(max_subtasks=max_passes)
-    common = {"estimator": model, "X": X, "y": y}
-    context.call_on_fit_task_begin(**common)
-    yield FitTask(model, context, X, y)
-    context.call_on_fit_task_end(**common, reconstruction_attributes=dict)
+    context.call_on_fit_task_begin(**arguments)
+    yield FitTask(context, arguments)
+    context.call_on_fit_task_end(**arguments, reconstruction_attributes=dict)

@@ -32,7 +32,7 @@ from suffice.linear.least_squares import (
     solve_if_accurate,
 )
 from suffice.linear.rows_side import solve_on_rows
-from suffice.numerics.double_double import Array
+from suffice.numerics.double_double import UNIT, Array
 from suffice.sources import Block, Source
 from suffice.statistics.moments import Moments, Precision
 
@@ -233,7 +233,7 @@ def certificate(solution: Solution, n_columns: int) -> Certificate:
         )
     measures = {
         "digits": solution.digits,
-        "error": solution.error,
+        "error": solution.error + UNIT,
         "condition": solution.condition,
         "rank": solution.rank,
         "stationarity": solution.stationarity,

@@ -61,7 +61,9 @@ def split(Z: DoubleDouble, exponents: NDArray[np.int64], bits: int) -> list[Arra
     -------
     list of float64 arrays of shape (rows, columns), with integer values
     """
-    rest = Z.scaled(np.ldexp(1.0, bits - exponents))
+    # In two steps: one would leave the range of float64 for columns of tiny numbers.
+    shift = bits - exponents
+    rest = Z.scaled(np.ldexp(1.0, shift // 2)).scaled(np.ldexp(1.0, shift - shift // 2))
     slices = []
     for _ in range(MOST_SLICES):
         integers = np.rint(rest.hi)

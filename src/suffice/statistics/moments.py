@@ -8,9 +8,11 @@ common mean,
 
     S = Σₖ Sₖ + Σₖ Wₖ δₖ δₖᵀ.
 
-Weight and mean are always double-double.  The scatter comes in two precisions: float64,
-from one matrix product a block, or double-double, from the exact product of
-`suffice.numerics.exact_gram`.  Both carry what bounds their rounding error:
+The weight is always double-double, and the mean has a third word: distances between means
+are small next to a large common offset and must keep their digits.  The scatter comes in two
+precisions: float64, from one matrix product a block, or double-double, from the exact product
+of `suffice.numerics.exact_gram`.  Both carry what bounds their rounding error, as long as no
+weighted square of a row's distance from the mean underflows:
 
     |ΔSᵢⱼ| ≤ error_unit · √(magnitudeᵢ magnitudeⱼ).
 """
@@ -51,6 +53,8 @@ class Moments:
     weight : DoubleDouble scalar
         Sum of the rows' weights.
     mean : DoubleDouble of shape (columns,)
+    mean_rest : float64 array of shape (columns,)
+        What is to be added to `mean` beyond its last bit.
     scatter : float64 array or DoubleDouble, of shape (columns, columns)
         Weighted sum of squares and products about the mean.
     magnitude : float64 array of shape (columns,)
@@ -75,6 +79,7 @@ class Moments:
     count: int
     weight: DoubleDouble
     mean: DoubleDouble
+    mean_rest: Array
     scatter: Array | DoubleDouble
     magnitude: Array
     roundings: int
@@ -87,6 +92,7 @@ class Moments:
             count=0,
             weight=DoubleDouble.zeros(()),
             mean=DoubleDouble.zeros(n_columns),
+            mean_rest=np.zeros(n_columns),
             scatter=np.zeros(shape) if precision == "float64" else DoubleDouble.zeros(shape),
             magnitude=np.zeros(n_columns),
             roundings=0,
@@ -137,11 +143,14 @@ class Moments:
             return parts[0]
         weights = _stack([part.weight for part in parts])
         means = _stack([part.mean for part in parts])
+        rests = np.stack([part.mean_rest for part in parts])
         total = weights.sum()
-        # Relative to the first mean, so that a large common offset costs nothing.
-        offsets = means - means[0]
+        # Relative to the mean of the heaviest part, which is not far from the common one.
+        first = int(np.argmax(weights.hi))
+        offsets = _difference(means, rests, means[first], rests[first])
         centre = (offsets * weights[:, None]).sum() / total
-        distances = offsets - centre
+        mean, rest = _moved(means[first], rests[first], centre)
+        distances = _difference(means, rests, mean, rest)
         between: Any
         if all(part.precision == "double-double" for part in parts):
             within = _pairwise([part.scatter for part in parts])
@@ -154,7 +163,8 @@ class Moments:
         return cls(
             count=sum(part.count for part in parts),
             weight=total,
-            mean=means[0] + centre,
+            mean=mean,
+            mean_rest=rest,
             scatter=within + between,
             magnitude=np.sum([part.magnitude for part in parts], axis=0) + spread,
             roundings=max(
@@ -182,8 +192,9 @@ class Moments:
         left = self.weight - part.weight
         if not left.hi > 0:
             raise ValueError("cannot take away more weight than there is")
-        away = part.mean - self.mean
+        away = _difference(part.mean, part.mean_rest, self.mean, self.mean_rest)
         shift = away * (part.weight / left)
+        mean, rest = _moved(self.mean, self.mean_rest, -shift)
         between = away.outer(away) * (self.weight * part.weight / left)
         scatter: Any
         if precision == "double-double":
@@ -193,7 +204,8 @@ class Moments:
         return Moments(
             count=self.count - part.count,
             weight=left,
-            mean=self.mean - shift,
+            mean=mean,
+            mean_rest=rest,
             scatter=scatter,
             magnitude=self.magnitude + part.magnitude + np.diagonal(between.hi),
             roundings=max(self.roundings, part.roundings) + 4,
@@ -233,6 +245,22 @@ def _stack(values: list[DoubleDouble]) -> DoubleDouble:
     return DoubleDouble(np.stack([v.hi for v in values]), np.stack([v.lo for v in values]))
 
 
+def _difference(a: DoubleDouble, a_rest: Array, b: DoubleDouble, b_rest: Array) -> DoubleDouble:
+    """a − b for means of three words, to a double-double's relative error."""
+    first, second = DoubleDouble(*two_sum(a.hi, -b.hi)), DoubleDouble(*two_sum(a.lo, -b.lo))
+    return first + second + (a_rest - b_rest)
+
+
+def _moved(mean: DoubleDouble, rest: Array, shift: DoubleDouble) -> tuple[DoubleDouble, Array]:
+    """A mean of three words plus a shift; what is lost is beyond the third word."""
+    hi, first = two_sum(mean.hi, shift.hi)
+    lo, second = two_sum(mean.lo, shift.lo)
+    lo, third = two_sum(lo, first)
+    hi, lo = two_sum(hi, lo)
+    lo, rest = two_sum(lo, rest + second + third)
+    return DoubleDouble(*two_sum(hi, lo)), rest
+
+
 # --- one block in float64 ------------------------------------------------------------------
 
 _thread = threading.local()
@@ -252,9 +280,10 @@ def _summarize_float64(X: Any, Y: Array | None, weight: Array | None) -> Moments
     Z = _scratch(n, m + 1)
     centre = _near_mean(X, Y)
     for last in (False, False, True):
-        np.subtract(X, centre[:d], out=Z[:, :d], casting="unsafe")
-        if Y is not None:
-            np.subtract(Y, centre[d:], out=Z[:, d:m])
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.subtract(X, centre[:d], out=Z[:, :d], casting="unsafe")
+            if Y is not None:
+                np.subtract(Y, centre[d:], out=Z[:, d:m])
         gram = _gram(Z, weight)
         _check_finite(gram)
         sums, total = gram[:m, m], gram[m, m]
@@ -268,6 +297,7 @@ def _summarize_float64(X: Any, Y: Array | None, weight: Array | None) -> Moments
         count=n,
         weight=DoubleDouble.of(total if weight is None else _sum(weight)),
         mean=DoubleDouble(*two_sum(centre, offset)),
+        mean_rest=np.zeros(m),
         scatter=gram[:m, :m] - np.outer(sums, offset),
         magnitude=squares + sums * offset,
         roundings=_roundings(n, m + 1),
@@ -314,7 +344,7 @@ def _sum(weight: Array) -> DoubleDouble:
 
 def _check_finite(gram: Array) -> None:
     if not np.isfinite(np.diagonal(gram)).all():
-        raise FloatingPointError("a value is NaN or infinite, or its square overflows")
+        raise FloatingPointError("a value is NaN or infinite, or its (weighted) square overflows")
 
 
 # --- one block in double-double ------------------------------------------------------------
@@ -325,7 +355,8 @@ def _summarize_double_double(X: Any, Y: Array | None, weight: Array | None) -> M
     Z = np.concatenate(parts, axis=1)
     centre = _middle(Z)
     pair = _minus(_with_ones(Z), np.append(centre, 0.0))
-    gram = exact_gram(pair, None if weight is None else pair * weight[:, None])
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = exact_gram(pair, None if weight is None else pair * weight[:, None])
     return _from_gram(gram, centre, X.shape[0])
 
 
@@ -353,12 +384,15 @@ def _middle(Z: Array) -> Array:
 
 def _from_gram(gram: DoubleDouble, centre: Array, count: int) -> Moments:
     """Moments from the products, about `centre`, of the columns and a column of ones."""
+    _check_finite(gram.hi)
     total, sums, products = gram[-1, -1], gram[:-1, -1], gram[:-1, :-1]
     offset = sums / total
+    mean, rest = _moved(DoubleDouble.of(centre), np.zeros_like(centre), offset)
     return Moments(
         count=count,
         weight=total,
-        mean=offset + centre,
+        mean=mean,
+        mean_rest=rest,
         scatter=products - sums.outer(offset),
         magnitude=np.diagonal(products.hi) + sums.hi * offset.hi,
         roundings=6,
@@ -382,8 +416,9 @@ def _summarize_sparse(
     pair = _minus(_with_ones(Y), np.append(y_centre, 0.0))
     w = np.ones(n) if weight is None else weight
     if precision == "double-double":
-        data = DoubleDouble.of(X.data) * np.repeat(w, np.diff(X.indptr))
-        gram = exact_sparse_gram(X, data, pair, pair * w[:, None])
+        with np.errstate(over="ignore", invalid="ignore"):
+            data = DoubleDouble.of(X.data) * np.repeat(w, np.diff(X.indptr))
+            gram = exact_sparse_gram(X, data, pair, pair * w[:, None])
         return _from_gram(gram, centre, n)
     cross = X.T @ (pair.hi * w[:, None])
     squares = X.T @ (X if weight is None else (X * w[:, None]).tocsr())
@@ -395,6 +430,7 @@ def _summarize_sparse(
         count=n,
         weight=_sum(w),
         mean=exact.mean,
+        mean_rest=exact.mean_rest,
         scatter=exact.rounded_scatter,
         magnitude=exact.magnitude,
         roundings=max(longest, _roundings(n, dense.shape[1])),

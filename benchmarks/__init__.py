@@ -1,0 +1,1 @@
+"""Every timing claim, side by side with other libraries: `python -m benchmarks`."""
