@@ -14,10 +14,10 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ Answer = NDArray[np.float64]
 """Intercept and coefficients."""
 
 OURS = "suffice"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -241,10 +243,10 @@ def difference(answer: Answer, truth: Answer) -> float:
     return value if np.isfinite(value) else float("inf")
 
 
-def in_fresh_process(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function in a process that has done nothing before."""
+def in_fresh_process(function: Callable[..., T], *args: Any) -> Future[T]:
+    """Call a function in a process that has done nothing before, and wait for its end."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(function, *args).result()
+        return pool.submit(function, *args)
 
 
 def peak_memory() -> float:

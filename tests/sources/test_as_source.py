@@ -47,6 +47,18 @@ def test_objects_with_none_hold_nan(read_whole):
     np.testing.assert_array_equal(read_whole(as_source(X)).X, [[1, np.nan]])
 
 
+def test_masked_values_are_missing(read_whole):
+    X = np.ma.masked_array([[1, 2], [3, 4]], mask=[[0, 1], [0, 0]])
+    np.testing.assert_array_equal(read_whole(as_source(X)).X, [[1, np.nan], [3, 4]])
+
+
+def test_other_arrays_are_seen_through_views(tmp_path):
+    X = np.memmap(tmp_path / "x.bin", mode="w+", shape=(10, 3))
+    block = next(as_source(X).pieces()).load()
+    assert type(block.X) is np.ndarray
+    assert np.shares_memory(block.X, X)
+
+
 def test_a_source_is_passed_through(tmp_path):
     pathlib.Path(tmp_path / "a.csv").write_text("x,y\n1,2\n")
     source = scan(tmp_path, target="y")

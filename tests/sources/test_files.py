@@ -4,6 +4,7 @@ import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
 from pyarrow import feather, ipc, parquet
 
-from suffice.sources import ArraySource, block_rows, scan
+from suffice.sources import ArraySource, arrow, csv, scan
+from suffice.sources import parquet as reader_of_parquet
 
 N = 20_000
 
@@ -89,7 +91,7 @@ def write_parts(frame, folder, kind, cuts):
     suffix, write = WRITERS[kind]
     table = pa.Table.from_pandas(frame, preserve_index=False)
     ends = [0, *sorted(cuts), len(frame)]
-    for i, (start, stop) in enumerate(zip(ends, ends[1:], strict=False)):
+    for i, (start, stop) in enumerate(pairwise(ends)):
         write(table.slice(start, stop - start), str(folder / f"part-{i:03}{suffix}"))
     return folder
 
@@ -171,7 +173,7 @@ def test_blocks_do_not_depend_on_files_or_row_groups(tmp_path_factory, cuts, row
     X = np.arange(700.0 * n_columns).reshape(700, n_columns)
     table = pa.table({f"x{j}": X[:, j] for j in range(min(n_columns, 40))})
     ends = [0, *sorted(cuts), 700]
-    for i, (start, stop) in enumerate(zip(ends, ends[1:], strict=False)):
+    for i, (start, stop) in enumerate(pairwise(ends)):
         part = table.slice(start, stop - start)
         parquet.write_table(part, folder / f"{i}.parquet", row_group_size=row_group)
     pieces = [piece.load() for piece in scan(folder).pieces()]
@@ -287,10 +289,8 @@ def test_reading_csv_once_tells_its_rows(tmp_path, rides):
 
 
 def test_only_needed_columns_are_read(tmp_path, rides, monkeypatch):
-    from suffice.sources import csv, parquet as parquet_reader
-
     seen = []
-    for module in (parquet_reader, csv):
+    for module in (reader_of_parquet, csv):
         original = module.batches
 
         def spy(*arguments, original=original):
@@ -318,7 +318,8 @@ def _exists(fd):
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
 @pytest.mark.parametrize("kind", ["parquet", "csv", "plain_csv", "arrow", "stream"])
-def test_a_pass_given_up_closes_its_file(tmp_path, rides, kind):
+def test_a_pass_given_up_closes_its_file(tmp_path, rides, kind, monkeypatch):
+    monkeypatch.setattr(arrow, "_MAPPED_FROM", 0)
     source = scan(write_parts(rides, tmp_path, kind, [5000]), features=["miles"])
     pieces = source.pieces()
     piece = next(pieces)
@@ -341,8 +342,7 @@ def test_a_thousand_files_need_few_handles(tmp_path, kind):
         most = max(most, sum(str(tmp_path) in name for name in open_files()))
         total += piece.load().X.sum()
     assert total == 190.0 * 1000
-    # An Arrow file stays mapped as long as a piece needs it.
-    assert most <= (2 if kind != "arrow" else 1 + block_rows(1) // 20 * 2)
+    assert most <= 2
 
 
 def test_passes_can_be_repeated_and_run_at_the_same_time(read_whole, tmp_path, rides):
@@ -385,6 +385,15 @@ def test_pickle_and_repr(read_whole, tmp_path, rides, monkeypatch):
     assert repr(scan(one)) == f"FileSource({str(one)!r}: unknown rows x 3 features)"
 
 
+@pytest.mark.parametrize("kind", ["arrow", "stream", "polars_ipc", "feather"])
+def test_large_arrow_files_are_mapped(read_whole, tmp_path, rides, kind, monkeypatch):
+    monkeypatch.setattr(arrow, "_MAPPED_FROM", 0)
+    source = scan(write_parts(rides, tmp_path, kind, [777]), target="class", features=FEATURES)
+    whole = read_whole(source)
+    np.testing.assert_array_equal(whole.X, rides[FEATURES].to_numpy(float))
+    np.testing.assert_array_equal(whole.y, rides["class"].to_numpy(object))
+
+
 def test_memory_does_not_grow_with_the_row_group(tmp_path):
     rng = np.random.default_rng(0)
     table = pa.table({f"x{j}": rng.standard_normal(1_000_000) for j in range(12)})
@@ -396,6 +405,16 @@ def test_memory_does_not_grow_with_the_row_group(tmp_path):
         piece.load()
         most = max(most, pa.total_allocated_bytes() - before)
     assert most < 70e6  # the row group is 96 MB
+
+
+def test_a_block_keeps_no_batch_alive(tmp_path):
+    table = pa.table({"x": np.arange(200_000.0), "y": np.arange(200_000.0)})
+    for name in ("a.parquet", "a.arrow"):
+        (write_parquet if name == "a.parquet" else write_file)(table, tmp_path / name)
+        before = pa.total_allocated_bytes()
+        blocks = [piece.load() for piece in scan(tmp_path / name, target="y").pieces()]
+        assert all(block.y.base is None for block in blocks)
+        assert pa.total_allocated_bytes() <= before
 
 
 def test_path_objects(read_whole, tmp_path, rides):

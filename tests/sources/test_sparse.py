@@ -101,9 +101,9 @@ def test_empty_rows_and_no_rows(read_whole):
 
 
 def test_bad_input_says_what_is_wrong():
-    with pytest.raises(ValueError, match="dtype complex128"):
+    with pytest.raises(ValueError, match="Complex data not supported: X has dtype complex128"):
         SparseSource(sparse.csr_array([[1j]]))
-    with pytest.raises(ValueError, match="1 dimensions"):
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
         SparseSource(sparse.coo_array(np.ones(3)))
     with pytest.raises(ValueError, match="X has 3 rows, but y has 2"):
         SparseSource(sparse.eye_array(3), [1, 2])

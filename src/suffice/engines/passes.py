@@ -107,7 +107,8 @@ def in_order(
             second = None if threads == 1 else _read(runs, lambda: work(first))
             if second is None:
                 yield work(first)
-                yield from map(work, runs)
+                for run in runs:  # map would take a StopIteration in `work` for the end
+                    yield work(run)
             else:
                 yield from _in_threads(first, second, runs, work, threads)
 

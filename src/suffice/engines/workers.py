@@ -69,17 +69,24 @@ class _Hold:
             self.holders += 1
             if self.holders == 1:
                 for library in self.libraries:
-                    library.set_num_threads(1)
+                    _set_threads(library, 1)
 
     def release(self) -> None:
         with self.lock:
-            self.holders -= 1
-            if self.holders == 0:
+            if self.holders == 1:
                 self.restore()
+            self.holders -= 1
 
     def restore(self) -> None:
         for library, threads in zip(self.libraries or [], self.before, strict=True):
-            library.set_num_threads(threads)
+            _set_threads(library, threads)
+
+
+def _set_threads(library: Any, threads: int) -> None:
+    # From threadpoolctl 3.8 on, one thread may set OpenBLAS's number and all others are silently
+    # ignored; the hold is taken and released by any thread, so it goes past that.
+    set_number = getattr(library, "_real_set_num_threads", library.set_num_threads)
+    set_number(threads)
 
 
 def _blas_libraries() -> list[Any]:

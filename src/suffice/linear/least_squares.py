@@ -14,7 +14,9 @@ float64 values, leave the solution open; the one of smallest norm is taken.
 **Digits.**  With A the scaled matrix, |ΔA| ≤ ε g gᵀ and |ΔB| ≤ ε g g_y bound the error of
 the moments and of the factorisation (g from the magnitudes that the moments carry), so
 
-    |Δx| ≤ ε |A⁻¹| g (g·|x| + g_y) / (1 − ε g·|A⁻¹| g).
+    |Δx| ≤ ε |A⁻¹| g (g·|x| + g_y) / (1 − ε g·|A⁻¹| g),
+
+and what of it reaches the intercept, x̄·Δx, has |A⁻¹ x̄| in the place of |A⁻¹|.
 
 Reference: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), chapter 7.
 """
@@ -107,7 +109,9 @@ class Solution:
         Bound on a coefficient's error relative to its target's largest one, in units in
         which all columns have the same spread.
     digits : float
-        Decimal digits guaranteed in every coefficient and intercept.
+        Decimal digits guaranteed in every coefficient and intercept.  Without
+        a penalty, what is below 10⁻²⁰ of the largest coefficient and cannot be told from zero
+        is set to zero and counts as known.
     stationarity : float
         Largest entry of the gradient at the rounded coefficients, relative to its terms.
     method : str
@@ -183,15 +187,16 @@ def solve_if_accurate(
         factor = factorize(scaled.A, scaled.tolerance)
     except linalg.LinAlgError:
         return None
-    x = factor.solve(scaled.B)
-    bound, condition = scaled.error_bound(factor, x)
+    x, along = scaled.solve(factor)
+    bound, shift, condition = scaled.error_bound(factor, x, along)
     if factor.rank < len(scaled.active):
         x, bound = scaled.smallest(factor, x, bound)
+        shift = np.abs(scaled.centre.hi) @ bound
     largest = np.abs(x.hi).max(axis=0, initial=0.0)
     error = float((bound.max(axis=0, initial=0.0) / np.where(largest > 0, largest, 1)).max())
     if not isinstance(equations.A, DoubleDouble) and not error <= accepted:
         return None
-    return scaled.solution(factor, _without_noise(x, bound), bound, condition, error)
+    return scaled.solution(factor, x, bound, shift, condition, error)
 
 
 class _Scaled:
@@ -211,6 +216,7 @@ class _Scaled:
             A = A + np.diag(penalty[active])
         self.A = _times(A, 1 / np.outer(self.scale, self.scale))
         self.B = DoubleDouble.of(equations.B)[active].scaled(1 / self.scale[:, None])
+        self.centre = equations.x_mean[active].scaled(1 / self.scale)
         self.x_error = np.sqrt(equations.x_magnitude[active]) / self.scale
         self.y_error = np.sqrt(equations.y_magnitude)
         # A column known up to rounding, u |x|, cannot be told from the others' span
@@ -219,8 +225,21 @@ class _Scaled:
         floor = 8 * equations.error_unit * np.square(self.x_error)
         self.tolerance = np.maximum(self.tolerance, floor)
 
-    def error_bound(self, factor: Factor, x: DoubleDouble) -> tuple[Array, float]:
-        """Bound on |Δx|, and on the square root of the matrix's condition number."""
+    def solve(self, factor: Factor) -> tuple[DoubleDouble, Array]:
+        """x, and A⁻¹ x̄, along which an error of the system moves the intercept."""
+        if not self.centre.hi.any():
+            return factor.solve(self.B), np.zeros(self.centre.shape)
+        sides = DoubleDouble(
+            np.column_stack([self.B.hi, self.centre.hi]),
+            np.column_stack([self.B.lo, self.centre.lo]),
+        )
+        solved = factor.solve(sides)
+        return solved[:, :-1], solved.hi[:, -1]
+
+    def error_bound(
+        self, factor: Factor, x: DoubleDouble, along: Array
+    ) -> tuple[Array, Array, float]:
+        """Bounds on |Δx|, on |x̄·Δx| and on the square root of the matrix's condition number."""
         A = self.A.hi if isinstance(self.A, DoubleDouble) else self.A
         independent: Any = slice(None)
         if factor.rank < len(A):
@@ -230,14 +249,19 @@ class _Scaled:
         unit = self.equations.error_unit + factor.unit
         bound = np.zeros(x.shape)
         if not factor.rank:
-            return bound, 1.0
+            return bound, np.zeros(x.shape[1]), 1.0
         inverse = np.abs(factor.inverse())
         amplified = inverse @ g
         shrink = 1 - unit * float(g @ amplified)
         terms = g @ np.abs(x.hi[independent]) + self.y_error
-        bound[independent] = unit * np.outer(amplified, terms) / shrink if shrink > 0.5 else np.inf
-        bound += factor.residue * np.abs(x.hi).max(axis=0)
-        return bound, float(np.sqrt(norm(A) * norm(inverse)))
+        share = unit * terms / shrink if shrink > 0.5 else np.full(len(terms), np.inf)
+        residue = factor.residue * np.abs(x.hi).max(axis=0)
+        bound[independent] = np.outer(amplified, share)
+        bound += residue
+        # A⁻¹ x̄ is itself known up to the share that shrinks.
+        reach = float(g @ np.abs(along[independent])) * (2 - shrink)
+        shift = residue * np.abs(self.centre.hi).sum() + (reach * share if reach else 0.0)
+        return bound, shift, float(np.sqrt(norm(A) * norm(inverse)))
 
     def smallest(self, factor: Factor, x: DoubleDouble, bound: Array) -> tuple[DoubleDouble, Array]:
         """Of all solutions, the one whose coefficients, in the user's units, are smallest."""
@@ -252,20 +276,29 @@ class _Scaled:
         return DoubleDouble.of(theta / unscale), np.broadcast_to(error, x.shape) / unscale
 
     def solution(
-        self, factor: Factor, x: DoubleDouble, bound: Array, condition: float, error: float
+        self,
+        factor: Factor,
+        x: DoubleDouble,
+        bound: Array,
+        shift: Array,
+        condition: float,
+        error: float,
     ) -> Solution:
         """Back to the user's units."""
         equations = self.equations
         d, k = equations.x_mean.shape[0], equations.y_mean.shape[0]
+        slope_terms = x * self.centre[:, None]
+        intercept = equations.y_mean - slope_terms.sum()
+        if not self.penalty.any():
+            x = _without_noise(x, bound, np.abs(x.hi).max(axis=0, initial=0.0))
         coef = DoubleDouble.zeros((d, k))
         theta = x.scaled(1 / self.scale[:, None])
         coef.hi[self.active], coef.lo[self.active] = theta.hi, theta.lo
         theta_bound = np.zeros((d, k))
         theta_bound[self.active] = bound / self.scale[:, None]
-        slope_terms = coef * equations.x_mean[:, None]
-        intercept = equations.y_mean - slope_terms.sum()
-        intercept_bound = self._intercept_bound(coef, slope_terms, theta_bound)
-        intercept = _without_noise(intercept, intercept_bound, np.abs(equations.y_mean.hi))
+        intercept_bound = self._intercept_bound(coef, slope_terms, shift)
+        if not self.penalty.any():
+            intercept = _without_noise(intercept, intercept_bound, np.abs(equations.y_mean.hi))
         gradient = (self.B - _multiply(self.A, x)).hi
         # Twice the objective: total − 2 θ·B + θ·A θ = total − θ·B − θ·(B − A θ).
         doubled = equations.total - (x * self.B).sum() - (x.hi * gradient).sum(axis=0)
@@ -287,7 +320,7 @@ class _Scaled:
         )
 
     def _intercept_bound(
-        self, coef: DoubleDouble, slope_terms: DoubleDouble, theta_bound: Array
+        self, coef: DoubleDouble, slope_terms: DoubleDouble, shift: Array
     ) -> Array:
         equations = self.equations
         if not equations.x_mean.hi.any() and not equations.y_mean.hi.any():
@@ -297,10 +330,7 @@ class _Scaled:
         y_mean_error = unit * np.sqrt(equations.y_magnitude / equations.weight)
         rounding = 2.0**-98 * (np.abs(slope_terms.hi).sum(axis=0) + np.abs(equations.y_mean.hi))
         return np.asarray(
-            y_mean_error
-            + x_mean_error @ np.abs(coef.hi)
-            + np.abs(equations.x_mean.hi) @ theta_bound
-            + len(coef.hi) * rounding
+            y_mean_error + x_mean_error @ np.abs(coef.hi) + shift + len(coef.hi) * rounding
         )
 
     def _stationarity(self, x: DoubleDouble, gradient: Array) -> float:
@@ -383,10 +413,11 @@ def _multiply(A: Any, x: DoubleDouble) -> Any:
     return product(A, x) if isinstance(A, DoubleDouble) else DoubleDouble.of(A @ x.round())
 
 
-def _without_noise(x: DoubleDouble, bound: Array, size: Any = None) -> DoubleDouble:
-    """Zero where nothing but noise, far below float64's resolution, is left."""
-    if size is None:
-        size = np.abs(x.hi).max(axis=0, initial=0.0)
+def _without_noise(x: DoubleDouble, bound: Array, size: Array) -> DoubleDouble:
+    """Zero where nothing but noise, far below float64's resolution, is left.
+
+    A penalty makes truly small coefficients out of none: there, nothing is taken for noise.
+    """
     noise = (np.abs(x.hi) <= bound) & (bound <= 1e-20 * size)
     return DoubleDouble(np.where(noise, 0.0, x.hi), np.where(noise, 0.0, x.lo))
 
@@ -400,7 +431,11 @@ def digits(value: DoubleDouble, bound: Array) -> float:
     """Decimal digits guaranteed in every number, once rounded to float64."""
     size = np.abs(value.hi)
     known = size > 0
-    relative = np.where(known, bound, 0.0) / np.where(known, size, 1.0)
+    # Relative to the true value, which is at least this.
+    least = np.where(known, size - bound, 1.0)
+    if not (least > 0).all():
+        return 0.0
+    relative = np.where(known, bound, 0.0) / least
     worst = float(relative.max(initial=0.0)) + UNIT * (1 + 1e-9)
     return max(-np.log10(worst), 0.0) if np.isfinite(worst) else 0.0
 

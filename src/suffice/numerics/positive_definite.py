@@ -111,7 +111,7 @@ class _Cholesky(Factor):
         self.A = A
         self.rank = len(A)
         self.order = np.arange(self.rank)
-        self.unit = UNIT * (self.rank + 2)
+        self.unit = UNIT * (3 * self.rank + 2)  # Higham, theorem 10.4, and a rounded B
         self._inverse: Array | None = None
         if self.rank == 0:
             self.L = self._inverse = A
@@ -157,7 +157,8 @@ class _Refined(Factor):
     def __init__(self, A: DoubleDouble, cholesky: _Cholesky) -> None:
         self.A, self.cholesky = A, cholesky
         self.rank, self.order = cholesky.rank, cholesky.order
-        self.unit = DOUBLE_DOUBLE_UNIT * (self.rank + 8)
+        self.unit = DOUBLE_DOUBLE_UNIT * (2 * self.rank + 8)
+        self.share = cholesky.unit * cholesky.condition()
 
     def solve(self, B: DoubleDouble) -> DoubleDouble:
         x = DoubleDouble.of(self.cholesky.solve_rounded(B.hi))
@@ -166,9 +167,10 @@ class _Refined(Factor):
             correction = self.cholesky.solve_rounded((B - product(self.A, x)).hi)
             x = x + correction
             step = _relative_size(correction, x.hi)
-            # Each step leaves the share of the error that the one before left of its own.
+            # Each step leaves the share of the error that the one before left of its own;
+            # where luck made that small, count on no less than the condition promises.
             left = step / previous
-            if step * left <= TARGET or left > 0.5:
+            if step * max(left, self.share) <= TARGET or left > 0.5:
                 break
             previous = step
         return x
@@ -198,7 +200,7 @@ class PivotedCholesky(Factor):
         self.L = DoubleDouble.zeros((n, n))
         self.order = np.arange(n)
         self.rank = n
-        self.unit = DOUBLE_DOUBLE_UNIT * (n + 8)
+        self.unit = DOUBLE_DOUBLE_UNIT * (2 * n + 8)
         for j in range(n):
             pivots = np.diagonal(S.hi)[j:]
             clear = np.where(pivots > tolerance[self.order[j:]], pivots, 0.0)

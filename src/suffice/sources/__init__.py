@@ -63,7 +63,7 @@ def as_source(X: Any, y: Any = None, weight: Any = None) -> Source:
                     "name the columns when you make it, as in scan(path, target=..., weight=...)."
                 )
         return X
-    if isinstance(X, np.ndarray) and X.dtype != object:
+    if type(X) is np.ndarray and X.dtype != object:
         return ArraySource(X, y, weight)
     if issparse(X):
         return SparseSource(X, y, weight)
@@ -73,12 +73,14 @@ def as_source(X: Any, y: Any = None, weight: Any = None) -> Source:
 
 
 def _as_array(X: Any) -> np.ndarray[Any, Any]:
-    """Lists, objects and array look-alikes as an array of numbers."""
+    """Lists, objects and array look-alikes as an array of numbers; what is masked becomes NaN."""
     accepted = "accepted are arrays, lists of rows, sparse matrices, data frames and scan(path)"
     if isinstance(X, (str, bytes)) or hasattr(X, "__fspath__"):
         raise TypeError(f"X is the path {X!r}; {accepted}.")
     if X is None or library(X) == "dask":
         raise TypeError(f"X is of type {type(X).__name__}; {accepted}.")
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(np.float64), np.nan)
     array = np.asarray(X)
     if array.dtype.kind != "O":
         return array

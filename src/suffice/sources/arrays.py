@@ -45,14 +45,7 @@ class ArraySource(Source):
         weight: Any = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
-        if X.ndim != 2:
-            raise ValueError(
-                f"Expected 2D array, got {X.ndim}D array instead: X must be a table of rows and "
-                "columns. Reshape with X.reshape(-1, 1) for one column, X.reshape(1, -1) for one "
-                "row."
-            )
-        if X.dtype.kind not in "biuf":
-            raise ValueError(f"X has dtype {X.dtype}; accepted are real numbers and booleans.")
+        check_table(X)
         self.X = X
         self.n_rows, self.n_columns = X.shape
         self.y, self.target_names = check_target(y, self.n_rows)
@@ -75,6 +68,19 @@ class ArraySource(Source):
 
     def __repr__(self) -> str:
         return f"ArraySource({self.n_rows:,} rows x {self.n_columns:,} columns of {self.X.dtype})"
+
+
+def check_table(X: Any) -> None:
+    """Raise unless an array, dense or sparse, is a table of real numbers."""
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead: X must be a table of rows and "
+            "columns. Reshape your data with X.reshape(-1, 1) if it is one column, or "
+            "X.reshape(1, -1) if it is one row."
+        )
+    if X.dtype.kind not in "biuf":
+        reason = "Complex data not supported: " if X.dtype.kind == "c" else ""
+        raise ValueError(f"{reason}X has dtype {X.dtype}; accepted are real numbers and booleans.")
 
 
 def check_names(names: Sequence[str] | None, n_columns: int) -> tuple[str, ...] | None:

@@ -1,6 +1,6 @@
 """Arrow IPC files and streams (also known as Feather), read in place.
 
-The file is mapped into memory, so that a record batch of any size costs only
+A large file is mapped into memory, so that a record batch of any size costs only
 the pages in use; these are given back to the system after each batch of rows.
 A compressed record batch is decompressed whole, in the columns asked for.
 """
@@ -8,11 +8,13 @@ A compressed record batch is decompressed whole, in the columns asked for.
 from __future__ import annotations
 
 import mmap
+import os
 import struct
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 _FILE_MAGIC = b"ARROW1"
+_MAPPED_FROM = 1 << 24  # bytes; a map keeps its file open, and there may be thousands of files
 
 # Positions of fields in the metadata tables of the IPC format (File.fbs, Message.fbs).
 _FOOTER_BATCHES = 3
@@ -23,34 +25,39 @@ _BLOCK_BYTES = 24  # where a record batch lies in the file
 
 def describe(path: str) -> tuple[Any, int]:
     """Arrow schema and number of rows, from the metadata alone."""
-    mapped = MappedFile(path)
-    return mapped.open().schema, sum(length for length, _ in mapped.batch_headers())
+    content = Content(path)
+    return content.open().schema, sum(length for length, _ in content.batch_headers())
 
 
 def batches(path: str, columns: Sequence[str], batch_rows: int) -> Generator[Any, None, None]:
     """The columns as record batches of at most `batch_rows` rows."""
-    mapped = MappedFile(path)
-    compressed = any(is_compressed for _, is_compressed in mapped.batch_headers())
-    # Choosing columns while reading would copy what could be used in place.
-    reader = mapped.open(columns if compressed else None)
+    content = Content(path)
+    reader = content.open()
+    if any(is_compressed for _, is_compressed in content.batch_headers()):
+        # Only now: choosing columns while reading copies what could be used in place.
+        reader = content.open(columns)
     for batch in _record_batches(reader):
         wanted = batch.select(list(columns))
         wanted.validate(full=True)
         for start in range(0, wanted.num_rows, batch_rows):
             yield wanted.slice(start, batch_rows)
-            mapped.forget_pages()
+            content.forget_pages()
 
 
-class MappedFile:
-    """A file in the address space, open as long as anyone holds one of its buffers."""
+class Content:
+    """The bytes of a file: read if they are few, else mapped into memory."""
 
     def __init__(self, path: str) -> None:
         import pyarrow as pa
 
+        self.mapping: mmap.mmap | None = None
         with open(path, "rb") as file:
-            self.mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self.buffer = pa.py_buffer(self.mapping)
-        self.is_stream = self.mapping[: len(_FILE_MAGIC)] != _FILE_MAGIC
+            if os.fstat(file.fileno()).st_size < _MAPPED_FROM:
+                self.buffer = pa.py_buffer(file.read())
+            else:
+                self.mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                self.buffer = pa.py_buffer(self.mapping)
+        self.is_stream = self.buffer[: len(_FILE_MAGIC)].to_pybytes() != _FILE_MAGIC
 
     def open(self, columns: Sequence[str] | None = None) -> Any:
         """A reader of the named columns, or of all."""
@@ -79,13 +86,14 @@ class MappedFile:
     def _blocks(self) -> list[int]:
         """Where the record batches begin, as the footer of a file tells."""
         tail = len(_FILE_MAGIC) + 4  # the file ends with the footer, its length and the magic
-        length = struct.unpack_from("<i", self.mapping, len(self.mapping) - tail)[0]
-        footer = Table(self.mapping[-tail - length : -tail])
+        end = self.buffer.size - tail
+        length = struct.unpack("<i", self.buffer[end : end + 4].to_pybytes())[0]
+        footer = Table(self.buffer[end - length : end].to_pybytes())
         return footer.first_integers(_FOOTER_BATCHES, _BLOCK_BYTES)
 
     def forget_pages(self) -> None:
         """Drop the pages read so far from this process; who still needs one maps it again."""
-        if hasattr(self.mapping, "madvise"):
+        if self.mapping is not None and hasattr(self.mapping, "madvise"):
             self.mapping.madvise(mmap.MADV_DONTNEED)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 from threading import Lock
 from typing import Any, NoReturn
 
@@ -28,20 +29,16 @@ _BAD_LINE = re.compile(r"CSV parse error:(?: Row #(\d+):)? Expected (\d+) column
 
 def describe(path: str, delimiter: str) -> tuple[Any, bool]:
     """Arrow schema as the first lines suggest it, and whether there is any row."""
+    import pyarrow as pa
+
     layout = Layout(path, delimiter, [], {})
-    reader = None
-    try:
-        reader = layout.open()
-        layout.names = reader.schema.names
-        try:
-            return reader.schema, reader.read_next_batch().num_rows > 0
-        except StopIteration:
-            return reader.schema, False
-    except ValueError as error:
-        layout.explain(error)
-    finally:
-        if reader is not None:
-            reader.close()
+    with pa.input_stream(path, compression="detect") as stream:
+        header = next(_whole_lines(stream), b"")
+    if header and not header.endswith(b"\n") and b"\r" not in header:
+        return layout.parse_header(header), False
+    with closing(layout.read(0)) as rest:
+        schema = next(rest)
+        return schema, next(rest, None) is not None
 
 
 def batches(path: str, delimiter: str, types: Mapping[str, Any]) -> Generator[Any, None, None]:
@@ -54,7 +51,7 @@ def batches(path: str, delimiter: str, types: Mapping[str, Any]) -> Generator[An
         chunks = _whole_lines(stream)
         header = next(chunks, b"")
         if _is_one_line(header):
-            layout.names = layout.parse_names(header)
+            layout.names = layout.parse_header(header).names
             for text in chunks:
                 count = _count_lines(text)
                 if count is None:
@@ -63,7 +60,9 @@ def batches(path: str, delimiter: str, types: Mapping[str, Any]) -> Generator[An
                 n_rows += count
             else:
                 return
-    yield from layout.read_on(n_rows)
+    with closing(layout.read(n_rows)) as rest:
+        next(rest)
+        yield from rest
 
 
 class Lines:
@@ -114,22 +113,15 @@ class Layout:
             ),
         }
 
-    def open(self, skip_rows: int = 0) -> Any:
-        """A reader of the whole file, `skip_rows` rows after the header left out."""
-        from pyarrow import csv
-
-        block_size = max(CHUNK_BYTES, LINES_PER_CHUNK * _first_line_bytes(self.path))
-        options = self.options(block_size=block_size, skip_rows_after_names=skip_rows)
-        return csv.open_csv(self.path, **options)
-
-    def parse_names(self, header: bytes) -> list[str]:
-        """Column names from the first line."""
+    def parse_header(self, header: bytes) -> Any:
+        """Arrow schema of the first line: names without types."""
         import pyarrow as pa
         from pyarrow import csv
 
-        plain = Layout(self.path, self.delimiter, [], {}).options(block_size=len(header) + 1)
+        line = header.rstrip(b"\r\n") + b"\n"
+        plain = Layout(self.path, self.delimiter, [], {}).options(block_size=len(line) + 1)
         try:
-            return list(csv.read_csv(pa.BufferReader(header), **plain).schema.names)
+            return csv.read_csv(pa.BufferReader(line), **plain).schema
         except ValueError as error:
             self.explain(error)
 
@@ -145,18 +137,21 @@ class Layout:
             self.explain(error, first_row + 1)
         return self.without_blanks(table.combine_chunks().to_batches()[0])
 
-    def read_on(self, skip_rows: int) -> Iterator[Any]:
-        """The rest of the file after `skip_rows` rows, parsed while it is read."""
-        reader = None
-        try:
-            reader = self.open(skip_rows)
-            for batch in reader:
-                yield self.without_blanks(batch)
-        except ValueError as error:
-            self.explain(error)
-        finally:
-            if reader is not None:
-                reader.close()
+    def read(self, skip_rows: int) -> Generator[Any, None, None]:
+        """The Arrow schema, then the file from row `skip_rows` on, parsed while it is read."""
+        from pyarrow import csv
+
+        block_size = max(CHUNK_BYTES, LINES_PER_CHUNK * _first_line_bytes(self.path))
+        options = self.options(block_size=block_size, skip_rows_after_names=skip_rows)
+        with closing(Stream(self.path)) as stream:
+            try:
+                reader = csv.open_csv(stream, **options)
+                self.names = self.names or reader.schema.names
+                yield reader.schema
+                for batch in reader:
+                    yield self.without_blanks(batch)
+            except ValueError as error:
+                self.explain(error)
 
     def without_blanks(self, batch: Any) -> Any:
         """Labels of no character become missing values."""
@@ -193,6 +188,26 @@ class Layout:
         else:
             message = f"{self.path!r} cannot be read as CSV: {text.splitlines()[0]}."
         raise ValueError(message) from error
+
+
+class Stream:
+    """The bytes of a file, decompressed; safe to close while another thread reads ahead."""
+
+    def __init__(self, path: str) -> None:
+        import pyarrow as pa
+
+        self._stream = pa.input_stream(path, compression="detect")
+        self._lock = Lock()
+        self.closed = False
+
+    def read(self, size: int) -> bytes:
+        with self._lock:
+            return b"" if self.closed else self._stream.read(size)
+
+    def close(self) -> None:
+        with self._lock:
+            self._stream.close()
+            self.closed = True
 
 
 def _whole_lines(stream: Any) -> Iterator[bytes]:

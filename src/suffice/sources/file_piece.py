@@ -59,7 +59,8 @@ class FilePiece:
     def _target(self, targets: list[list[NDArray[Any]]]) -> NDArray[Any] | None:
         if not targets:
             return None
-        columns = [parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in targets]
+        # A copy even of a single part: a view would keep its whole batch in memory.
+        columns = [np.concatenate(parts) for parts in targets]
         return columns[0] if self.source.selection.flat_target else np.stack(columns, axis=1)
 
     def _check_weight(self, weight: NDArray[np.float64]) -> None:

@@ -20,11 +20,13 @@ from suffice.sources.paths import Path, find_files
 from suffice.sources.schema import (
     DELIMITERS,
     Selection,
+    TargetColumn,
     check_numbers,
     check_present,
     common_kind,
     read_header,
     select_columns,
+    target_columns,
     unreadable,
 )
 
@@ -110,15 +112,15 @@ def scan(
     paths = find_files(path)
     first = read_header(paths[0])
     selection = select_columns(first, target, weight, features)
-    files, target_kinds = [], []
+    files: list[DataFile] = []
+    targets: list[TargetColumn] = []
     any_rows = False
     for file_path in paths:
         header = first if file_path == first.path else read_header(file_path)
         check_present(header, selection, first)
         check_numbers(header, selection)
-        kinds = {name: header.kind(name) for name in selection.names}
-        target_kinds += [(header, name, kinds[name]) for name in selection.target]
-        flags = {name for name, kind in kinds.items() if kind == "bool"} if header.is_text else ()
+        targets += target_columns(header, selection)
+        flags = [name for name in selection.names if header.is_text and header.kind(name) == "bool"]
         files.append(DataFile(file_path, header.format, header.n_rows, frozenset(flags)))
         any_rows = any_rows or header.has_rows
     if not any_rows:
@@ -126,9 +128,7 @@ def scan(
             f"There are no rows in {paths[0]!r}"
             + (f" nor in the {len(paths) - 1} other files." if len(paths) > 1 else ".")
         )
-    if selection.target:
-        selection = replace(selection, target_kind=common_kind(target_kinds))
-    return FileSource(files, selection)
+    return FileSource(files, replace(selection, target_kind=common_kind(targets)))
 
 
 class FileSource(Source):
@@ -215,7 +215,7 @@ class FileSource(Source):
             raise unreadable(file.path, file.format, error) from error
         except KeyError as error:
             raise ValueError(
-                f"{file.path!r} has changed since it was scanned: it lacks column {error}."
+                f"{file.path!r} has changed since it was scanned: {error.args[0]}."
             ) from error
         if self._counts[i] not in (None, n_rows):
             raise ValueError(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 from suffice.sources import arrow, csv, parquet
@@ -55,7 +56,7 @@ class Selection:
     flat_target: bool = True
     target_kind: str = "float"
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Every column to read, each once: features first, then target and weight."""
         weight = () if self.weight is None else (self.weight,)
@@ -87,7 +88,9 @@ def read_header(path: str) -> Header:
 def unreadable(path: str, file_format: str, error: Exception) -> ValueError:
     """The error for a file that its own reader gives up on."""
     if isinstance(error, PermissionError):
-        return ValueError(f"{path!r} cannot be read: permission denied.")
+        return ValueError(f"{path!r} cannot be read: Permission denied.")
+    if isinstance(error, FileNotFoundError):
+        return ValueError(f"{path!r} is gone; it was there when it was scanned.")
     kind = {"parquet": "a Parquet file", "arrow": "an Arrow IPC file"}.get(file_format, "CSV")
     detail = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
     return ValueError(f"{path!r} is cut short, damaged or not {kind}: {detail}.")
@@ -205,33 +208,54 @@ def _raise_bad_value(header: Header, name: str) -> None:
             batch.read()
 
 
-def common_kind(kinds: Iterable[tuple[Header, str, str]]) -> str:
-    """The one kind that holds the target columns of all files.
+@dataclass(frozen=True)
+class TargetColumn:
+    """A target column of one file: its kind, and how a message should show its type."""
 
-    Parameters
-    ----------
-    kinds : iterable of (header, column name, kind)
-        Where a file is CSV, numbers may turn out to be labels that look like numbers.
+    path: str
+    name: str
+    kind: str
+    type_name: str
+    is_text: bool
+
+
+def target_columns(header: Header, selection: Selection) -> list[TargetColumn]:
+    """The target columns of a file.
+
+    Raises
+    ------
+    ValueError
+        If one is neither numbers nor text.
     """
-    found: dict[str, tuple[Header, str]] = {}
-    fixed_number: tuple[Header, str] | None = None
-    for header, name, kind in kinds:
+    found = []
+    for name in selection.target:
+        kind, type_name = header.kind(name), str(header.schema.field(name).type)
         if kind == "other" and header.is_text:
             kind = "text"
         if kind == "other":
             raise ValueError(
-                f"Column {name!r} (target) of {header.path!r} has type "
-                f"{header.schema.field(name).type}; accepted are {ACCEPTED}, and text as labels."
+                f"Column {name!r} (target) of {header.path!r} has type {type_name}; accepted are "
+                f"{ACCEPTED}, and text as labels."
             )
-        found.setdefault(kind, (header, name))
-        if kind in NUMBERS - {"null"} and not header.is_text:
-            fixed_number = fixed_number or (header, name)
-    if "text" not in found:
-        return next((kind for kind in ("float", "int", "bool") if kind in found), "float")
-    if fixed_number is not None:
-        (number, number_name), (text, text_name) = fixed_number, found["text"]
-        raise ValueError(
-            f"Column {number_name!r} (target) holds numbers in {number.path!r}, but column "
-            f"{text_name!r} holds text in {text.path!r}; a target is all numbers or all text."
-        )
+        found.append(TargetColumn(header.path, name, kind, type_name, header.is_text))
+    return found
+
+
+def common_kind(columns: Sequence[TargetColumn]) -> str:
+    """The one kind that holds the target columns of all files.
+
+    Numbers in a CSV file may be labels that look like numbers; those of any
+    other file are numbers, and disagree with text.
+    """
+    kinds = {column.kind for column in columns}
+    if "text" not in kinds:
+        return next((kind for kind in ("float", "int", "bool") if kind in kinds), "float")
+    text = next(column for column in columns if column.kind == "text")
+    for column in columns:
+        if column.kind in NUMBERS - {"null"} and not column.is_text:
+            raise ValueError(
+                f"Column {column.name!r} (target) holds {column.type_name} in {column.path!r}, but "
+                f"column {text.name!r} holds text in {text.path!r}; a target is all numbers or "
+                "all text."
+            )
     return "text"

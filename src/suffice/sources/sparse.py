@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from suffice.sources.arrays import check_names
+from suffice.sources.arrays import check_names, check_table
 from suffice.sources.base import Block, Source
 from suffice.sources.memory import RowRange, check_target, check_weight, cut
 
@@ -47,10 +47,7 @@ class SparseSource(Source):
         weight: Any = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
-        if X.ndim != 2:
-            raise ValueError(f"X has {X.ndim} dimensions; it must be a table of rows and columns.")
-        if X.dtype.kind not in "biuf":
-            raise ValueError(f"X has dtype {X.dtype}; accepted are real numbers and booleans.")
+        check_table(X)
         self.X = canonical_csr(X)
         self.n_rows, self.n_columns = (int(size) for size in X.shape)
         self.y, self.target_names = check_target(y, self.n_rows)

@@ -58,8 +58,8 @@ class Moments:
     scatter : float64 array or DoubleDouble, of shape (columns, columns)
         Weighted sum of squares and products about the mean.
     magnitude : float64 array of shape (columns,)
-        Sum of squares that went through the accumulation, per column: at least the
-        scatter's diagonal, and more where digits cancelled.
+        The squares that went through the accumulation, per column: at least the
+        scatter's diagonal, and more where digits cancelled (see `_joint`).
     roundings : int
         Longest chain of rounded operations behind an entry of the scatter.
 
@@ -154,7 +154,7 @@ class Moments:
         between: Any
         if all(part.precision == "double-double" for part in parts):
             within = _pairwise([part.scatter for part in parts])
-            between = exact_gram(distances, distances * weights[:, None])
+            between = _weighted_gram(distances, weights)
         else:
             within = _pairwise([part.rounded_scatter for part in parts])
             weighed = distances.hi * np.sqrt(weights.hi)[:, None]
@@ -166,7 +166,7 @@ class Moments:
             mean=mean,
             mean_rest=rest,
             scatter=within + between,
-            magnitude=np.sum([part.magnitude for part in parts], axis=0) + spread,
+            magnitude=_joint(np.sum([part.magnitude for part in parts], axis=0), spread),
             roundings=max(
                 max(part.roundings for part in parts) + len(parts).bit_length(), len(parts) + 8
             )
@@ -177,7 +177,8 @@ class Moments:
         """The moments of the rows that stay when those of `part` are taken away.
 
         The inverse of `merge`, as far as rounding allows: `error_unit` and `magnitude` of
-        the result bound what was lost.
+        the result bound what was lost.  An error of the mean counts for more the less
+        weight stays.
         """
         if part.count == 0:
             return self
@@ -207,7 +208,11 @@ class Moments:
             mean=mean,
             mean_rest=rest,
             scatter=scatter,
-            magnitude=self.magnitude + part.magnitude + np.diagonal(between.hi),
+            magnitude=_joint(
+                self.magnitude * (self.weight.hi / left.hi),
+                part.magnitude * (self.weight.hi / left.hi),
+                np.diagonal(between.hi),
+            ),
             roundings=max(self.roundings, part.roundings) + 4,
         )
 
@@ -243,6 +248,15 @@ def _pairwise(terms: list[Any]) -> Any:
 
 def _stack(values: list[DoubleDouble]) -> DoubleDouble:
     return DoubleDouble(np.stack([v.hi for v in values]), np.stack([v.lo for v in values]))
+
+
+def _joint(*squares: Array) -> Array:
+    """(√a + √b + …)², for quantities of which S has the squares and the mixed products.
+
+    With x of weighted square a and y of weighted square b in each column, relative errors ε
+    change (x + y)ᵢ (x + y)ⱼ by at most ε (√aᵢ + √bᵢ) (√aⱼ + √bⱼ), to first order.
+    """
+    return np.square(sum(np.sqrt(square) for square in squares))
 
 
 def _difference(a: DoubleDouble, a_rest: Array, b: DoubleDouble, b_rest: Array) -> DoubleDouble:
@@ -299,7 +313,7 @@ def _summarize_float64(X: Any, Y: Array | None, weight: Array | None) -> Moments
         mean=DoubleDouble(*two_sum(centre, offset)),
         mean_rest=np.zeros(m),
         scatter=gram[:m, :m] - np.outer(sums, offset),
-        magnitude=squares + sums * offset,
+        magnitude=_joint(squares, sums * offset),
         roundings=_roundings(n, m + 1),
     )
 
@@ -356,8 +370,25 @@ def _summarize_double_double(X: Any, Y: Array | None, weight: Array | None) -> M
     centre = _middle(Z)
     pair = _minus(_with_ones(Z), np.append(centre, 0.0))
     with np.errstate(over="ignore", invalid="ignore"):
-        gram = exact_gram(pair, None if weight is None else pair * weight[:, None])
+        gram = exact_gram(pair) if weight is None else _weighted_gram(pair, weight)
     return _from_gram(gram, centre, X.shape[0])
+
+
+def _weighted_gram(Z: DoubleDouble, weight: Any) -> DoubleDouble:
+    """Zᵀ diag(w) Z.
+
+    What `exact_gram` leaves out is relative to the largest entries of its two factors, so both
+    get a share of the weights: a power of two near √w, and the rest.
+    """
+    root = _near_root(weight)
+    left = Z.scaled(root[:, None])
+    return exact_gram(left, left * (weight * (1 / root) * (1 / root))[:, None])
+
+
+def _near_root(weight: Any) -> Array:
+    """Powers of two within a factor 2 of √w."""
+    size = weight.hi if isinstance(weight, DoubleDouble) else weight
+    return np.ldexp(1.0, np.frexp(size)[1] // 2)
 
 
 def _minus(Z: Array, centre: Array) -> DoubleDouble:
@@ -394,7 +425,7 @@ def _from_gram(gram: DoubleDouble, centre: Array, count: int) -> Moments:
         mean=mean,
         mean_rest=rest,
         scatter=products - sums.outer(offset),
-        magnitude=np.diagonal(products.hi) + sums.hi * offset.hi,
+        magnitude=_joint(np.diagonal(products.hi), sums.hi * offset.hi),
         roundings=6,
     )
 
@@ -417,8 +448,12 @@ def _summarize_sparse(
     w = np.ones(n) if weight is None else weight
     if precision == "double-double":
         with np.errstate(over="ignore", invalid="ignore"):
-            data = DoubleDouble.of(X.data) * np.repeat(w, np.diff(X.indptr))
-            gram = exact_sparse_gram(X, data, pair, pair * w[:, None])
+            root = _near_root(w)
+            rest = w / root / root
+            pair = pair.scaled(root[:, None])
+            X.data = X.data * np.repeat(root, np.diff(X.indptr))
+            data = DoubleDouble.of(X.data) * np.repeat(rest, np.diff(X.indptr))
+            gram = exact_sparse_gram(X, data, pair, pair * rest[:, None])
         return _from_gram(gram, centre, n)
     cross = X.T @ (pair.hi * w[:, None])
     squares = X.T @ (X if weight is None else (X * w[:, None]).tocsr())

@@ -1,0 +1,118 @@
+"""Results as Markdown."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.harness import OURS, Bar, Failure, Figures, Line, Result, Table, cores
+
+PACKAGES = (
+    "suffice",
+    "numpy",
+    "scipy",
+    "numba",
+    "pyarrow",
+    "pandas",
+    "scikit-learn",
+    "scikit-learn-intelex",
+    "statsmodels",
+)
+
+HEADS = ("work", "ours", "peers", "ratio", "bar", "met?", "agreement")
+
+INTRODUCTION = """\
+Contenders take turns on the same data in one process; files are read in a process for each run. \
+A figure is the best of its repetitions, with the median in brackets (of memory: the highest \
+peak). The ratio is ours to the fastest peer's. The agreement is the largest difference of a \
+coefficient from the reference, relative to the largest coefficient; a peer further away than the \
+row allows is marked † and does not count as the fastest."""
+
+
+def document(results: Sequence[Result]) -> str:
+    """The whole of RESULTS.md."""
+    lines = [result for result in results if not isinstance(result, Table)]
+    parts = ["# Benchmarks", environment()]
+    if lines:
+        parts += [INTRODUCTION, grid(HEADS, [cells(line) for line in lines])]
+    for table in results:
+        if isinstance(table, Table):
+            parts += [f"## {table.title}", table.introduction, grid(table.heads, table.cells)]
+    return "\n\n".join(parts) + "\n"
+
+
+def environment() -> str:
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return "\n".join(
+        (
+            f"- Date: {datetime.now(UTC):%Y-%m-%d}",
+            f"- Machine: {processor()}, {cores()} cores, {platform.system()} {platform.machine()}",
+            f"- Python {platform.python_version()}, {versions}",
+            "- To run it again: `make bench`, or `python -m benchmarks --only ridge` for a part",
+        )
+    )
+
+
+def processor() -> str:
+    """The model name of the processor."""
+    facts = Path("/proc/cpuinfo")
+    if facts.exists():
+        for line in facts.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown processor"
+
+
+def grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows))
+
+
+def cells(line: Line | Failure) -> tuple[str, ...]:
+    if isinstance(line, Failure):
+        return (line.work, f"did not run: {line.reason}", "", "", "", "", "")
+    peers = "<br>".join(
+        f"{name} {figures(line, name)}{'' if line.counts(name) else ' †'}" for name in line.peers
+    )
+    return (
+        line.work,
+        figures(line, OURS),
+        peers,
+        "" if line.ratio is None or line.bar.unit else f"{line.ratio:.3g}",
+        bar(line.bar),
+        "yes" if line.met else "no",
+        agreement(line),
+    )
+
+
+def figures(line: Line, name: str) -> str:
+    values: Figures = line.figures[name]
+    if line.unit == "B":
+        return f"{values.worst / 1e6:,.0f} MB"
+    if len(values.values) == 1:
+        return f"{duration(values.best)} (once)"
+    return f"{duration(values.best)} ({duration(values.median)})"
+
+
+def duration(seconds: float) -> str:
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def bar(bar: Bar) -> str:
+    sign = "<" if bar.strict else "≤"
+    if bar.unit == "B":
+        return f"{sign} {bar.limit / 1e6:.0f} MB"
+    return f"{sign} {bar.limit:g}" + (f" (aim {bar.aim:g})" if bar.aim else "")
+
+
+def agreement(line: Line) -> str:
+    if not line.differences:
+        return ""
+    names = ", ".join(
+        f"{name} {value:.0e}".replace("0e+00", "0") for name, value in line.differences.items() if name != line.reference
+    )
+    return f"{names} from {line.reference}" + ("" if line.agrees else " **DISAGREES**")
