@@ -33,6 +33,16 @@ def block_rows(n_columns: int) -> int:
     return min(max(1 << max(rows, 1).bit_length() - 1, SMALLEST_BLOCK), LARGEST_BLOCK)
 
 
+def sparse_block_rows(n_columns: int) -> int:
+    """Rows of a full block of a sparse matrix: eight times the columns, up to 16384.
+
+    What a block contributes may fill a matrix of columns by columns, however few its
+    entries: enough rows must share that cost.
+    """
+    enough = 1 << (8 * max(n_columns, 1) - 1).bit_length()
+    return max(block_rows(n_columns), min(enough, 1 << 14))
+
+
 @dataclass(frozen=True)
 class Block:
     """Some consecutive rows.
@@ -100,8 +110,9 @@ class Source(ABC):
 
     @abstractmethod
     def pieces(self) -> Iterator[Piece]:
-        """The rows from first to last, in pieces of `block_rows(n_columns)` rows
-        (the last may be shorter; there is none when there are no rows)."""
+        """The rows from first to last, in pieces of `block_rows(n_columns)` rows, or
+        `sparse_block_rows(n_columns)` of a sparse matrix (the last may be shorter; there
+        is none when there are no rows)."""
 
     def count_rows(self) -> int:
         """Number of rows, reading them if there is no other way."""

@@ -160,6 +160,11 @@ class FileSource(Source):
             if file.n_rows is not None:
                 self._learn_count(i, file.n_rows)
 
+    @property
+    def target_shape(self) -> tuple[int, ...]:
+        """Shape of one row's target: () where `target` is one name, (targets,) for a list."""
+        return () if self.selection.flat_target else (len(self.selection.target),)
+
     def _learn_count(self, i: int, count: int) -> None:
         """Keep the number of rows of file `i`, and of all files once all are known."""
         self._counts[i] = count

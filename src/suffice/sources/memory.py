@@ -36,9 +36,10 @@ class RowRange:
         return self.source.rows(self.start, self.start + self.n_rows)
 
 
-def cut(source: RowsInMemory) -> Iterator[RowRange]:
-    """The rows of `source` in pieces at the fixed boundaries."""
-    step, n_rows = block_rows(source.n_columns), source.n_rows
+def cut(source: RowsInMemory, step: int | None = None) -> Iterator[RowRange]:
+    """The rows of `source` in pieces of `step` rows, by default those of dense blocks."""
+    n_rows = source.n_rows
+    step = step or block_rows(source.n_columns)
     for start in range(0, n_rows, step):
         yield RowRange(source, start, min(step, n_rows - start))
 

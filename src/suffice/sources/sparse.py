@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from suffice.sources.arrays import check_names, check_table
-from suffice.sources.base import Block, Source
+from suffice.sources.base import Block, Source, sparse_block_rows
 from suffice.sources.memory import RowRange, check_target, check_weight, cut
 
 
@@ -56,7 +56,7 @@ class SparseSource(Source):
         self.feature_names = check_names(feature_names, self.n_columns)
 
     def pieces(self) -> Iterator[RowRange]:
-        return cut(self)
+        return cut(self, sparse_block_rows(self.n_columns))
 
     def rows(self, start: int, stop: int) -> Block:
         """Rows `start` to `stop`; the entries and their columns are views."""

@@ -307,14 +307,24 @@ def _summarize_float64(X: Any, Y: Array | None, weight: Array | None) -> Moments
         if last or not (sums * offset > 0.9 * squares).any():
             break
         centre = centre + offset
+    return _from_rounded_gram(gram, centre, n, weight, _roundings(n, m + 1))
+
+
+def _from_rounded_gram(
+    gram: Array, centre: Array, count: int, weight: Array | None, roundings: int
+) -> Moments:
+    """Moments from the products, about `centre`, of the columns and a column of ones."""
+    m = len(centre)
+    sums = gram[:m, m]
+    offset = sums / gram[m, m]
     return Moments(
-        count=n,
-        weight=DoubleDouble.of(total if weight is None else _sum(weight)),
+        count=count,
+        weight=DoubleDouble.of(float(count)) if weight is None else _sum(weight),
         mean=DoubleDouble(*two_sum(centre, offset)),
         mean_rest=np.zeros(m),
         scatter=gram[:m, :m] - np.outer(sums, offset),
-        magnitude=_joint(squares, sums * offset),
-        roundings=_roundings(n, m + 1),
+        magnitude=_joint(np.diagonal(gram)[:m], sums * offset),
+        roundings=roundings,
     )
 
 
@@ -458,18 +468,11 @@ def _summarize_sparse(
     cross = X.T @ (pair.hi * w[:, None])
     squares = X.T @ (X if weight is None else (X * w[:, None]).tocsr())
     dense = _gram(np.ascontiguousarray(pair.hi), weight)
-    products = np.block([[squares.toarray(), cross], [cross.T, dense]])
-    longest = int(np.bincount(X.indices, minlength=1).max(initial=0)) + 4
-    exact = _from_gram(DoubleDouble.of(products), centre, n)
-    return Moments(
-        count=n,
-        weight=_sum(w),
-        mean=exact.mean,
-        mean_rest=exact.mean_rest,
-        scatter=exact.rounded_scatter,
-        magnitude=exact.magnitude,
-        roundings=max(longest, _roundings(n, dense.shape[1])),
-    )
+    gram = np.block([[squares.toarray(), cross], [cross.T, dense]])
+    _check_finite(gram)
+    longest = int(np.bincount(X.indices, minlength=1).max(initial=0)) + 5
+    roundings = max(longest, _roundings(n, dense.shape[1]))
+    return _from_rounded_gram(gram, centre, n, weight, roundings)
 
 
 def _with_ones(Y: Array) -> Array:
