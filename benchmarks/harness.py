@@ -167,6 +167,8 @@ class Race:
     bar : Bar
     reference : function of X and y, or the name of a peer
         Whose answer counts as true.
+    truth : str
+        What to call the answer of a function.
     tolerance : float
         Difference from the reference up to which an answer counts.
     rounds : int
@@ -180,7 +182,8 @@ class Race:
     ours: Fit
     peers: Mapping[str, Fit]
     bar: Bar
-    reference: Callable[[Any, Any], Answer] | str
+    reference: Callable[[Any, Any], Any] | str
+    truth: str = "the exact solution"
     tolerance: float = 1e-10
     judged_by: Literal["best", "median"] = "best"
     rounds: int = 9
@@ -204,7 +207,7 @@ class Race:
         if isinstance(self.reference, str):
             truth, reference = answers[self.reference], self.reference
         else:
-            truth, reference = self.reference(X, y), "the exact solution"
+            truth, reference = answer_of(self.reference(X, y)), self.truth
         return [
             Line(
                 work=shape(self.work, X),

@@ -113,6 +113,8 @@ def agreement(line: Line) -> str:
     if not line.differences:
         return ""
     names = ", ".join(
-        f"{name} {value:.0e}".replace("0e+00", "0") for name, value in line.differences.items() if name != line.reference
+        f"{name} {value:.0e}".replace("0e+00", "0")
+        for name, value in line.differences.items()
+        if name != line.reference
     )
     return f"{names} from {line.reference}" + ("" if line.agrees else " **DISAGREES**")

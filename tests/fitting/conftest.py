@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def write_parquet(tmp_path: Path) -> Callable[..., list[Path]]:
         table = pa.table(columns)
         cuts = np.linspace(0, 1, n_files + 1) ** 1.5 * table.num_rows
         paths = []
-        for i, (start, stop) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+        for i, (start, stop) in enumerate(pairwise(cuts)):
             paths.append(tmp_path / f"part-{i}.parquet")
             part = table.slice(int(start), int(stop) - int(start))
             pq.write_table(part, paths[-1], row_group_size=1000 * 7**i)

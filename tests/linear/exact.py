@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -121,8 +120,23 @@ def root(value: Fraction) -> Decimal:
         return (Decimal(value.numerator) / Decimal(value.denominator)).sqrt()
 
 
-def is_ascending(values: Sequence[float]) -> bool:
-    return all(a <= b for a, b in pairwise(values))
+def rank(X: Any, *, intercept: bool) -> int:
+    """Number of independent columns, about their means if there is an intercept."""
+    rows = [[Fraction(float(v)) for v in row] for row in X]
+    if intercept:
+        centre = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+        rows = [[v - c for v, c in zip(row, centre, strict=True)] for row in rows]
+    found = 0
+    for j in range(len(rows[0])):
+        pivot = next((i for i in range(found, len(rows)) if rows[i][j]), None)
+        if pivot is None:
+            continue
+        rows[found], rows[pivot] = rows[pivot], rows[found]
+        for i in range(found + 1, len(rows)):
+            share = rows[i][j] / rows[found][j]
+            rows[i] = [v - share * u for v, u in zip(rows[i], rows[found], strict=True)]
+        found += 1
+    return found
 
 
 def _whole(column: Any) -> tuple[list[int], int]:

@@ -39,9 +39,9 @@ def _fractions(values: Any) -> Any:
 
 def nearest(values: Any) -> DoubleDouble:
     """The double-doubles nearest to rational numbers."""
-    values = np.array(values, dtype=object)
-    hi = values.astype(np.float64)
-    return DoubleDouble(hi, (values - exactly(hi)).astype(np.float64))
+    values = np.asarray(values, dtype=object)
+    hi = np.asarray(values.astype(np.float64))
+    return DoubleDouble(hi, np.asarray(values - exactly(hi), dtype=np.float64))
 
 
 def absolute_root(value: Fraction) -> Fraction:

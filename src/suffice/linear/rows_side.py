@@ -52,27 +52,27 @@ def solve_on_rows(
 
 def _solve(rows: _Rows, penalty: Array, Y: Array, target: int | None = None) -> Solution:
     penalised = bool(penalty.any())
-    if penalised and not penalty.all():
+    if penalised:
         # Only a column without spread goes unpenalised, and its coefficient is zero.
-        penalty = np.where(penalty > 0, penalty, np.inf)
-    D = 1 / penalty if penalised else np.ones_like(penalty)
+        D = np.divide(1.0, penalty, out=np.zeros_like(penalty), where=penalty > 0)
+    else:
+        D = np.ones_like(penalty)
     K, magnitude = rows.gram(D)
     if penalised:
         K = K + np.eye(len(K))
         magnitude = magnitude + 1
-    solved = _by_cholesky(rows, K, magnitude, Y)
+    solved = _by_cholesky(rows, K, magnitude, D, Y)
     if solved is None:
         solved = _by_singular_values(rows, D, Y, penalised)
-    return rows.solution(*solved, D, Y, penalised, target)
+    return rows.solution(*solved, penalty, Y, target)
 
 
 def _by_cholesky(
-    rows: _Rows, K: Array, magnitude: Array, Y: Array
+    rows: _Rows, K: Array, magnitude: Array, D: Array, Y: Array
 ) -> tuple[Array, Array, int, float, str] | None:
-    """z, the bound on its error, rank, condition and method; None if ill-conditioned."""
+    """θ, the bound on its error, rank, condition and method; None if ill-conditioned."""
     if rows.centred:
-        direction = rows.root / np.linalg.norm(rows.root)
-        K = K + np.trace(K) / len(K) * np.outer(direction, direction)
+        K = K + np.trace(K) / len(K) * np.outer(rows.direction, rows.direction)
     scale = np.ldexp(1.0, np.rint(np.log2(np.maximum(magnitude, 1e-300)) / 2).astype(int))
     try:
         factor = factorize(K / np.outer(scale, scale), np.zeros(len(K)))
@@ -91,25 +91,34 @@ def _by_cholesky(
     condition = float(np.sqrt(norm * inverse.sum(axis=0).max()))
     rank = len(K) - int(rows.centred)
     unscale = 1 / scale[:, None]
-    return z * unscale, bound / shrink * unscale, rank, condition, "Cholesky on the rows' side"
+    z = rows.about_mean(z * unscale)
+    bound = bound / shrink * unscale + len(z) * UNIT * np.abs(z)
+    coef = D[:, None] * rows.transposed(z)
+    coef_bound = D[:, None] * rows.transposed(bound, absolute=True)
+    return coef, coef_bound, rank, condition, "Cholesky on the rows' side"
 
 
 def _by_singular_values(
     rows: _Rows, D: Array, Y: Array, penalised: bool
 ) -> tuple[Array, Array, int, float, str]:
-    Z = rows.scaled(np.sqrt(D))
-    U, s, _ = linalg.svd(Z, full_matrices=False, check_finite=False)
-    kept = s > s.max(initial=0.0) * UNIT * 2 * max(Z.shape)
-    U, s = U[:, kept], s[kept]
+    """The same from Z D^½ = U diag(s) Vᵀ: θ = D^½ V diag(s / (s² + 1)) Uᵀ ỹ."""
+    root = np.sqrt(D)
+    Z = rows.scaled(root)
+    U, s, Vt = linalg.svd(Z, full_matrices=False, check_finite=False)
+    largest = float(s.max(initial=0.0))
+    kept = s > largest * UNIT * 2 * max(Z.shape)
+    U, s, Vt = U[:, kept], s[kept], Vt[kept]
     parts = U.T @ Y
-    z = U @ (parts / (np.square(s) + penalised)[:, None])
-    condition = float(s.max(initial=1.0) / s.min(initial=1.0)) if len(s) else 1.0
-    left = np.linalg.norm(Y - U @ parts, axis=0) * condition
-    error = (
-        16 * len(Z) * UNIT * condition * (1 + left / np.maximum(np.linalg.norm(Y, axis=0), 1e-300))
-    )
-    bound = np.broadcast_to(error * np.abs(z).max(axis=0, initial=0.0), z.shape)
-    return z, bound, len(s), condition, "singular values on the rows' side"
+    shrunk = parts * (s / (np.square(s) + penalised))[:, None]
+    short = Vt.T @ shrunk
+    least = 1.0 if penalised else float(s.min(initial=np.inf))
+    condition = float(np.hypot(largest, penalised) / least) if len(s) else 1.0
+    # Perturbation of least squares (Björck, theorem 1.4.6), the penalty's rows included.
+    size = np.linalg.norm(short, axis=0)
+    left = np.hypot(np.linalg.norm(Y - U @ (s[:, None] * shrunk), axis=0), penalised * size)
+    error = 16 * len(Z) * UNIT * condition * (size + left / least)
+    coef, bound = root[:, None] * short, np.outer(root, error)
+    return coef, bound, len(s), condition, "singular values on the rows' side"
 
 
 class _Rows:
@@ -121,6 +130,7 @@ class _Rows:
         X, Y, weight = _gathered(source)
         self.X, self.n_columns = X, X.shape[1]
         self.root = np.sqrt(weight)
+        self.direction = self.root / np.linalg.norm(self.root)
         self.weight = float(weight.sum())
         self.x_mean = np.asarray(weight @ X) / self.weight
         if not sparse.issparse(X):
@@ -133,7 +143,11 @@ class _Rows:
         self.variance = self._variance(weight)
         if not centred:
             self.x_mean, self.y_mean = np.zeros_like(self.x_mean), np.zeros_like(self.y_mean)
-        self.Y = self.root[:, None] * (Y - self.y_mean)
+        self.Y = self.about_mean(self.root[:, None] * (Y - self.y_mean))
+
+    def about_mean(self, Z: Array) -> Array:
+        """Take away what rounding of the means left along √w, where nothing should be."""
+        return Z - np.outer(self.direction, self.direction @ Z) if self.centred else Z
 
     def _each(self, function: Callable[[slice], Array]) -> list[Array]:
         """A function of chunks of columns, in order."""
@@ -160,21 +174,25 @@ class _Rows:
             constant = float(self.x_mean @ (D * self.x_mean))
             magnitude = np.diagonal(K) + 2 * np.abs(along) + constant
             K = K - along[:, None] - along + constant
-            return K * np.outer(self.root, self.root), magnitude * self.root**2
+            return self._doubly(K * np.outer(self.root, self.root)), magnitude * self.root**2
 
         def product(columns: slice) -> Array:
             Z = self._chunk(columns) * np.sqrt(D[columns])
             return np.asarray(Z @ Z.T)
 
         K = _total(self._each(product))
-        return K, np.diagonal(K).copy()
+        return self._doubly(K), np.diagonal(K).copy()
+
+    def _doubly(self, K: Array) -> Array:
+        """The same on both sides of a matrix of rows by rows."""
+        return self.about_mean(self.about_mean(K).T)
 
     def scaled(self, factor: Array) -> Array:
         """Z times a factor for each column, as a matrix."""
         X = self.X.toarray() if sparse.issparse(self.X) else self.X
-        return (self.root[:, None] * (X - self.x_mean)) * factor
+        return self.about_mean((self.root[:, None] * (X - self.x_mean)) * factor)
 
-    def _transposed(self, z: Array, absolute: bool = False) -> Array:
+    def transposed(self, z: Array, absolute: bool = False) -> Array:
         """Zᵀ z, or |Z|ᵀ z."""
         if sparse.issparse(self.X):
             weighed = self.root[:, None] * z
@@ -187,19 +205,16 @@ class _Rows:
 
     def solution(
         self,
-        z: Array,
-        bound: Array,
+        coef: Array,
+        coef_bound: Array,
         rank: int,
         condition: float,
         method: str,
-        D: Array,
+        penalty: Array,
         Y: Array,
-        penalised: bool,
         target: int | None,
     ) -> Solution:
-        coef = D[:, None] * self._transposed(z)
-        rounding = len(z) * UNIT
-        coef_bound = D[:, None] * self._transposed(bound + rounding * np.abs(z), absolute=True)
+        rounding = len(Y) * UNIT
         y_mean = self.y_mean if target is None else self.y_mean[[target]]
         intercept = y_mean - self.x_mean @ coef
         intercept_bound = np.abs(self.x_mean) @ coef_bound + rounding * (
@@ -210,16 +225,14 @@ class _Rows:
         squares = np.square(residual).sum(axis=0)
         largest = np.abs(coef).max(axis=0, initial=0.0)
         error = float((coef_bound.max(axis=0) / np.where(largest > 0, largest, 1.0)).max())
-        gradient = np.abs(self._transposed(residual) - (coef / D[:, None] if penalised else 0.0))
-        terms = self._transposed(np.abs(Y) + np.abs(fitted), absolute=True)
+        gradient = np.abs(self.transposed(residual) - penalty[:, None] * coef)
+        terms = self.transposed(np.abs(Y) + np.abs(fitted), absolute=True)
         return Solution(
             coef=DoubleDouble.of(coef),
             intercept=DoubleDouble.of(intercept),
             residual=DoubleDouble.of(squares),
-            objective=DoubleDouble.of(
-                (squares + (np.square(coef) / D[:, None]).sum(axis=0) * penalised) / 2
-            ),
-            rank=self.n_columns if penalised else rank,
+            objective=DoubleDouble.of((squares + penalty @ np.square(coef)) / 2),
+            rank=self.n_columns if penalty.any() else rank,
             condition=condition,
             error=error,
             digits=min(

@@ -179,11 +179,7 @@ class DoubleDouble:
         other = DoubleDouble.of(other)
         if len(other.shape) == 1:
             return (self * other).sum(axis=-1)
-        columns = [(self * other[:, k]).sum(axis=-1) for k in range(other.shape[1])]
-        return DoubleDouble(
-            np.stack([c.hi for c in columns], axis=-1),
-            np.stack([c.lo for c in columns], axis=-1),
-        )
+        return (self[..., None] * other).sum(axis=-2)
 
     def outer(self, other: DoubleDouble) -> DoubleDouble:
         """All products of two vectors."""

@@ -14,7 +14,7 @@ precisions: float64, from one matrix product a block, or double-double, from the
 of `suffice.numerics.exact_gram`.  Both carry what bounds their rounding error, as long as no
 weighted square of a row's distance from the mean underflows:
 
-    |ΔSᵢⱼ| ≤ error_unit · √(magnitudeᵢ magnitudeⱼ).
+    |ΔSᵢⱼ| ≤ error_unit · √(magnitudeᵢ magnitudeⱼ),    |Δmⱼ| ≤ error_unit · √(magnitudeⱼ / W).
 """
 
 from __future__ import annotations
@@ -330,7 +330,8 @@ def _from_rounded_gram(
 
 def _near_mean(X: Any, Y: Array | None) -> Array:
     """A point near the rows; on a constant column its very value."""
-    head = [np.asarray(part[:64], dtype=np.float64) for part in (X, Y) if part is not None]
+    # In one layout: along another, the mean would be added up in another order.
+    head = [np.array(part[:64], np.float64, order="C") for part in (X, Y) if part is not None]
     first = head[0] if len(head) == 1 else np.concatenate(head, axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         centre = first[0] + (first - first[0]).mean(axis=0)
@@ -419,7 +420,7 @@ def _middle(Z: Array) -> Array:
         raise FloatingPointError("a value is NaN or infinite")
     if max(high.max(), -low.min()) > 1e150:
         raise FloatingPointError("the square of a value overflows")
-    grid = np.ldexp(1.0, np.frexp(high - low)[1] - 8)
+    grid = np.ldexp(1.0, np.maximum(np.frexp(high - low)[1] - 8, -1074))
     return np.where(high > low, np.rint((low + (high - low) / 2) / grid) * grid, low)
 
 
@@ -463,10 +464,11 @@ def _summarize_sparse(
             pair = pair.scaled(root[:, None])
             X.data = X.data * np.repeat(root, np.diff(X.indptr))
             data = DoubleDouble.of(X.data) * np.repeat(rest, np.diff(X.indptr))
-            gram = exact_sparse_gram(X, data, pair, pair * rest[:, None])
-        return _from_gram(gram, centre, n)
-    cross = X.T @ (pair.hi * w[:, None])
-    squares = X.T @ (X if weight is None else (X * w[:, None]).tocsr())
+            exact = exact_sparse_gram(X, data, pair, pair * rest[:, None])
+        return _from_gram(exact, centre, n)
+    with np.errstate(over="ignore", invalid="ignore"):
+        cross = X.T @ (pair.hi * w[:, None])
+        squares = X.T @ (X if weight is None else (X * w[:, None]).tocsr())
     dense = _gram(np.ascontiguousarray(pair.hi), weight)
     gram = np.block([[squares.toarray(), cross], [cross.T, dense]])
     _check_finite(gram)
