@@ -168,8 +168,8 @@ def test_promises_from_float64_moments(
         ours.append(float(solution.intercept.round()[0]))
         exact += as_fractions(truth.intercept)
     achieved = digits(ours, exact)
-    record_property("digits promised", solution.digits)
-    record_property("digits fewer than are right", achieved - solution.digits)
+    record_property("digits promised", float(solution.digits))
+    record_property("digits fewer than are right", float(achieved - solution.digits))
     assert 6 < solution.digits <= achieved
 
 

@@ -423,7 +423,7 @@ def test_a_light_part_far_away_comes_first(precision):
 def test_forgetting_most_of_the_weight(precision, heavy):
     # What stays inherits the error of a mean that was dominated by what goes.
     rng = np.random.default_rng(14)
-    Z = rng.normal(size=(12, 2)) + [0.0, 50.0]
+    Z = rng.normal(size=(12, 2)) + np.array([0.0, 50.0])
     weight = np.where(np.arange(12) < 3, 1.0, heavy)
     block = Rows(Z, weight)
     whole = summarize(block, precision)

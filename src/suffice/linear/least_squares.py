@@ -12,9 +12,10 @@ the moments.  Columns that depend on the others, to within the rounding of their
 float64 values, leave the solution open; the one of smallest norm is taken.
 
 **Digits.**  With A the scaled matrix, |ΔA| ≤ ε g gᵀ and |ΔB| ≤ ε g g_y bound the error of
-the moments and of the factorisation (g from the magnitudes that the moments carry), so
+the moments (g from the magnitudes that they carry), and |ΔA| ≤ μ f fᵀ, with f² the diagonal
+of A, that of the factorisation.  To first order (the rest is bounded, too)
 
-    |Δx| ≤ ε |A⁻¹| g (g·|x| + g_y) / (1 − ε g·|A⁻¹| g),
+    |Δx| ≤ |A⁻¹| (ε g (g·|x| + g_y) + μ f (f·|x|)),
 
 and what of it reaches the intercept, x̄·Δx, has |A⁻¹ x̄| in the place of |A⁻¹|.
 
@@ -245,22 +246,29 @@ class _Scaled:
         if factor.rank < len(A):
             independent = np.sort(factor.order[: factor.rank])
             A = A[np.ix_(independent, independent)]
-        g = np.maximum(self.x_error[independent], np.sqrt(np.diagonal(A)))
-        unit = self.equations.error_unit + factor.unit
         bound = np.zeros(x.shape)
         if not factor.rank:
             return bound, np.zeros(x.shape[1]), 1.0
+        # Two sources of error side by side: the moments (ε, g) and the factorisation (μ, f).
+        units = np.array([self.equations.error_unit, factor.unit])
+        G = np.column_stack([self.x_error[independent], np.sqrt(np.diagonal(A))])
+        size = np.abs(x.hi[independent])
+        terms = units[:, None] * np.stack([G[:, 0] @ size + self.y_error, G[:, 1] @ size])
         inverse = np.abs(factor.inverse())
-        amplified = inverse @ g
-        shrink = 1 - unit * float(g @ amplified)
-        terms = g @ np.abs(x.hi[independent]) + self.y_error
-        share = unit * terms / shrink if shrink > 0.5 else np.full(len(terms), np.inf)
+        amplified = inverse @ G
+        both = G.sum(axis=1)
+        shrink = 1 - float((units * (both @ amplified)).max())
+        if shrink <= 0.5:
+            terms = np.full(terms.shape, np.inf)
+        else:
+            terms = terms + np.outer(units, (both @ amplified) @ terms / shrink)
         residue = factor.residue * np.abs(x.hi).max(axis=0)
-        bound[independent] = np.outer(amplified, share)
+        bound[independent] = amplified @ terms
         bound += residue
-        # A⁻¹ x̄ is itself known up to the share that shrinks.
-        reach = float(g @ np.abs(along[independent])) * (2 - shrink)
-        shift = residue * np.abs(self.centre.hi).sum() + (reach * share if reach else 0.0)
+        shift = residue * np.abs(self.centre.hi).sum()
+        if along.any():
+            # A⁻¹ x̄ is itself known up to the share that shrinks.
+            shift = shift + (2 - shrink) * (np.abs(along[independent]) @ G) @ terms
         return bound, shift, float(np.sqrt(norm(A) * norm(inverse)))
 
     def smallest(self, factor: Factor, x: DoubleDouble, bound: Array) -> tuple[DoubleDouble, Array]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from suffice.sources import arrow, csv, parquet
 from suffice.sources.base import Source, block_rows
+from suffice.sources.columns import NUMBERS, kind_of
 from suffice.sources.file_piece import FilePiece
 from suffice.sources.paths import Path, find_files
 from suffice.sources.schema import (
@@ -214,8 +215,12 @@ class FileSource(Source):
                 batches = reader.batches(file.path, columns, batch_rows)
             with closing(batches):
                 for batch in batches:
+                    if not isinstance(batch, csv.Lines):
+                        batch = batch.select(list(columns))
+                        if not n_rows:
+                            self._check_kinds(file, batch.schema)
                     n_rows += batch.num_rows
-                    yield batch if isinstance(batch, csv.Lines) else batch.select(list(columns))
+                    yield batch
         except (pa.ArrowException, OSError) as error:
             raise unreadable(file.path, file.format, error) from error
         except KeyError as error:
@@ -228,6 +233,16 @@ class FileSource(Source):
                 f"now {n_rows}."
             )
         self._learn_count(i, n_rows)
+
+    def _check_kinds(self, file: DataFile, schema: Any) -> None:
+        """Whether columns that held numbers when the file was scanned still do."""
+        texts = self.selection.target if self.selection.target_kind == "text" else ()
+        for field in schema:
+            if field.name not in texts and kind_of(field.type) not in NUMBERS:
+                raise ValueError(
+                    f"{file.path!r} has changed since it was scanned: column {field.name!r} "
+                    f"is now of type {field.type}, not numeric."
+                )
 
     def _text_type(self, file: DataFile, name: str) -> Any:
         """Arrow type that a CSV column is read as."""
