@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import traceback
 from pathlib import Path
 
 from benchmarks import digits, least_squares, parquet, starts
@@ -25,7 +26,8 @@ def outcome(row: Row, options: Options) -> list[Result]:
     future = in_fresh_process(row.run, options)
     error = future.exception()
     if error is not None:
-        return [Failure(row.work, f"{type(error).__name__}: {error}")]
+        traceback.print_exception(error)
+        return [Failure(row.work, type(error).__name__)]
     return future.result()
 
 

@@ -205,6 +205,7 @@ class RidgeFromParquet:
     def run(self, options: Options) -> list[Result]:
         rows = self.rows // 10 if options.quick else self.rows
         place = Path(os.environ.get("SUFFICE_BENCH_DATA") or tempfile.gettempdir())
+        place.mkdir(parents=True, exist_ok=True)
         data = Data(place / f"suffice-bench-{rows}", rows)
         free = shutil.disk_usage(place).free
         if free < data.bytes and not all(map(os.path.exists, [*data.twice, *data.large_groups])):

@@ -113,7 +113,7 @@ def agreement(line: Line) -> str:
     if not line.differences:
         return ""
     names = ", ".join(
-        f"{name} {value:.0e}".replace("0e+00", "0")
+        f"{name} {value:.0e}" if value else f"{name} 0"
         for name, value in line.differences.items()
         if name != line.reference
     )

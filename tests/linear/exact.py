@@ -81,6 +81,40 @@ def least_squares(
     )
 
 
+def smallest_solution(
+    X: Any, y: Any, weight: Any = None, *, alpha: float = 0.0, intercept: bool = True
+) -> list[Fraction]:
+    """The penalised solution, or else of all least-squares solutions the one of smallest norm.
+
+    It lies in the span of the centred rows C.  With a penalty θ = Cᵀ u and
+    (C Cᵀ + α W⁻¹) u = y − ȳ; without, θ = Rᵀ u for the independent rows R, and u is found by
+    least squares.  Cheap where there are few rows; the intercept comes first.
+    """
+    rows = _fractions(X)
+    y = [Fraction(float(v)) for v in y]
+    w = [Fraction(float(v)) for v in (np.ones(len(y)) if weight is None else weight)]
+    x_mean, y_mean = [Fraction(0)] * len(rows[0]), Fraction(0)
+    if intercept:
+        x_mean = [_dot(w, column) / sum(w) for column in zip(*rows, strict=True)]
+        y_mean = _dot(w, y) / sum(w)
+    C = [[v - m for v, m in zip(row, x_mean, strict=True)] for row in rows]
+    y = [v - y_mean for v in y]
+    if alpha:
+        R = C
+        A = [[_dot(r, q) for q in C] for r in C]
+        for i, wi in enumerate(w):
+            A[i][i] += Fraction(alpha) / wi
+        u = solve(A, [y])[0]
+    else:
+        R = [C[i] for i in _independent(C)]
+        scores = [[_dot(row, r) for row in C] for r in R]
+        weighed = [[wi * v for wi, v in zip(w, score, strict=True)] for score in scores]
+        A = [[_dot(a, b) for b in scores] for a in weighed]
+        u = solve(A, [[_dot(a, y) for a in weighed]])[0] if R else []
+    theta = [_dot(u, [row[j] for row in R]) for j in range(len(x_mean))]
+    return [*([y_mean - _dot(theta, x_mean)] if intercept else []), *theta]
+
+
 def solve(A: list[list[Fraction]], B: Sequence[Sequence[Fraction]]) -> list[list[Fraction]]:
     """x with A x = b for every b in B, by elimination without fractions (Bareiss)."""
     n = len(A)
@@ -122,21 +156,30 @@ def root(value: Fraction) -> Decimal:
 
 def rank(X: Any, *, intercept: bool) -> int:
     """Number of independent columns, about their means if there is an intercept."""
-    rows = [[Fraction(float(v)) for v in row] for row in X]
+    rows = _fractions(X)
     if intercept:
         centre = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
         rows = [[v - c for v, c in zip(row, centre, strict=True)] for row in rows]
-    found = 0
-    for j in range(len(rows[0])):
-        pivot = next((i for i in range(found, len(rows)) if rows[i][j]), None)
-        if pivot is None:
-            continue
-        rows[found], rows[pivot] = rows[pivot], rows[found]
-        for i in range(found + 1, len(rows)):
-            share = rows[i][j] / rows[found][j]
-            rows[i] = [v - share * u for v, u in zip(rows[i], rows[found], strict=True)]
-        found += 1
+    return len(_independent(rows))
+
+
+def _independent(rows: list[list[Fraction]]) -> list[int]:
+    """The rows that do not depend on those before them."""
+    found: list[int] = []
+    reduced: list[tuple[int, list[Fraction]]] = []
+    for i, row in enumerate(rows):
+        for pivot, other in reduced:
+            share = row[pivot] / other[pivot]
+            row = [v - share * u for v, u in zip(row, other, strict=True)]
+        pivot = next((j for j, v in enumerate(row) if v), None)
+        if pivot is not None:
+            found.append(i)
+            reduced.append((pivot, row))
     return found
+
+
+def _fractions(X: Any) -> list[list[Fraction]]:
+    return [[Fraction(v) for v in row] for row in np.asarray(X, dtype=np.float64).tolist()]
 
 
 def _whole(column: Any) -> tuple[list[int], int]:
@@ -146,5 +189,5 @@ def _whole(column: Any) -> tuple[list[int], int]:
     return [p * (denominator // q) for p, q in ratios], 1 - denominator.bit_length()
 
 
-def _dot(a: Sequence[int], b: Sequence[int]) -> int:
-    return sum(u * v for u, v in zip(a, b, strict=True))
+def _dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
+    return sum((u * v for u, v in zip(a, b, strict=True)), 0)

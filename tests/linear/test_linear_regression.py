@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import linear_model
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from suffice import LinearRegression
 from tests.linear.exact import digits, least_squares
@@ -99,6 +99,20 @@ def test_summary_equals_statsmodels(diabetes: Any, intercept: bool, level: float
     design = sm.add_constant(X) if intercept else X
     theirs = from_statsmodels(sm.OLS(y, design).fit(method="qr"), level)
     for name, value in theirs.items():
+        np.testing.assert_allclose(getattr(ours, name), value, rtol=1e-10, err_msg=name)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_summary_from_float64_moments(intercept: bool) -> None:
+    noise = np.random.default_rng(14)
+    X = noise.standard_normal((30_000, 8)) + 3
+    y = X.sum(axis=1) + noise.standard_normal(len(X))
+    model = LinearRegression(fit_intercept=intercept).fit(X, y)
+    assert model.statistics_.precision == "float64"
+    ours = model.summary()
+    assert ours.coef[intercept:].tolist() == model.coef_.tolist()
+    design = sm.add_constant(X) if intercept else X
+    for name, value in from_statsmodels(sm.OLS(y, design).fit(method="qr"), 0.95).items():
         np.testing.assert_allclose(getattr(ours, name), value, rtol=1e-10, err_msg=name)
 
 
@@ -400,6 +414,28 @@ def test_summary_where_columns_depend_on_each_other() -> None:
         LinearRegression().fit(X[:, :3], y).predict_interval(X[:, :3]),
         rtol=1e-9,
     )
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_columns_too_near_to_each_other_are_admitted(intercept: bool) -> None:
+    noise = np.random.default_rng(0)
+    x = noise.uniform(1, 2, 30)
+    X = np.column_stack([x, x + noise.integers(-100, 101, 30) * 2.0**-52])
+    y = noise.standard_normal(30)
+    with pytest.warns(ConvergenceWarning, match=r"too nearly dependent.*Ridge"):
+        model = LinearRegression(fit_intercept=intercept).fit(X, y)
+    assert model.rank_ == 2
+    assert not model.certificate_.holds
+    assert model.certificate_.digits < 6
+    assert str(model.certificate_).startswith("DOES NOT HOLD")
+    # Closer still, they are one column to float64.
+    X[:, 1] = x + noise.integers(-2, 3, 30) * 2.0**-52
+    model = LinearRegression(fit_intercept=intercept).fit(X, y)
+    assert model.rank_ == 1
+    assert model.certificate_.holds
+    assert "1 of 2 columns" in model.certificate_.notes[0]
+    alone = LinearRegression(fit_intercept=intercept).fit(X[:, :1], y)
+    np.testing.assert_allclose(model.coef_, [alone.coef_[0] / 2] * 2, rtol=1e-6)
 
 
 def test_a_constant_target() -> None:

@@ -212,31 +212,6 @@ def matrices(draw, rows, columns):
 
 
 @settings(max_examples=50)
-@given(st.data(), st.integers(1, 4), st.integers(0, 5), st.integers(1, 3))
-def test_dot(data, m, n, k):
-    A, B = data.draw(matrices(m, n)), data.draw(matrices(n, k))
-    X, Y = exactly(A).reshape(m, n), exactly(B).reshape(n, k)
-    exact = X.dot(Y) if n else np.full((m, k), Fraction(0))
-    terms = abs(X).dot(abs(Y)) if n else exact
-    bound = (UNIT2 + (n + 1) * U**2) * terms
-    product = A.dot(B)
-    assert product.shape == (m, k)
-    assert np.all(abs(exactly(product) - exact) <= bound)
-    vector = A.dot(B[:, 0])
-    assert vector.shape == (m,)
-    assert np.array_equal(vector.hi, product.hi[:, 0])
-    assert np.array_equal(vector.lo, product.lo[:, 0])
-    rounded = A.dot(B.hi)
-    exact = X.dot(exactly(B.hi).reshape(n, k)) if n else exact
-    assert np.all(abs(exactly(rounded) - exact) <= 2 * bound)
-
-
-def test_dot_with_a_matrix_without_columns():
-    product = DoubleDouble.zeros((2, 3)).dot(DoubleDouble.zeros((3, 0)))
-    assert product.shape == product.lo.shape == (2, 0)
-
-
-@settings(max_examples=50)
 @given(st.lists(wide, min_size=1, max_size=4), st.lists(wide, min_size=1, max_size=4))
 def test_outer(left, right):
     a, b = as_double_double(left), as_double_double(right)
@@ -311,7 +286,6 @@ def test_operations_leave_their_operands_alone():
         a / b,
         -a,
         a.scaled(2.0),
-        a.dot(b),
         a.sum(),
         a[0].outer(b[0]),
     ):

@@ -16,7 +16,7 @@ import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from os import PathLike
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -86,6 +86,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     certificate_: Certificate
     trace_: Trace
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        # Asked for at every fit; scikit-learn inspects the constructor each time.
+        names: list[str] = super()._get_param_names()
+        return names
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]

@@ -34,12 +34,12 @@ Pass = Callable[[Callable[[Block], Sums]], Sums]
 
 @dataclass(frozen=True)
 class Centres:
-    """What the first pass finds: weight, means, and the columns' variances."""
+    """What the first pass finds: the weight, the means, and where to put the origin."""
 
     weight: float
+    mean: Array
     x: Array
     y: Array
-    variance: Array
 
 
 def conjugate_gradients(
@@ -54,10 +54,11 @@ def conjugate_gradients(
 ) -> tuple[Solution, Trace]:
     """Solve penalised least squares without forming any matrix of columns by columns."""
     centres = _centres(run, n_columns, n_targets, fit_intercept)
-    penalty = penalties(centres.variance, n_targets).T
-    B, total = run(lambda block: _right_side(block, centres)).values
+    B, total, squares = run(lambda block: _right_side(block, centres)).values
+    penalty = penalties(squares / centres.weight, n_targets).T
     unique = (penalty > 0).all()
-    diagonal = centres.weight * centres.variance[:, None] + penalty
+    diagonal = squares + centres.weight * np.square(centres.mean - centres.x)
+    diagonal = diagonal[:, None] + penalty
     scale = 1 / np.where(unique & (diagonal > 0), diagonal, 1.0)
     theta, residual = np.zeros_like(B), B
     direction = scaled = scale * residual
@@ -128,25 +129,37 @@ def _targets(block: Block) -> Array:
 def _centres(run: Pass, n_columns: int, n_targets: int, fit_intercept: bool) -> Centres:
     def summarize(block: Block) -> Sums:
         w, X, Y = _weights(block), block.X, _targets(block)
-        squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
-        values = Sums((np.array([w.sum()]), w @ X, w @ Y, np.asarray(squares.T @ w)))
-        if not all(np.isfinite(value).all() for value in values.values):
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
+            finite = np.isfinite(squares.sum()) and np.isfinite(np.square(Y).sum())
+        if not finite:
             raise FloatingPointError("a value is NaN or infinite, or its square overflows")
-        return values
+        return Sums((np.array([w.sum()]), w @ X, w @ Y))
 
-    weight, x, y, squares = run(summarize).values
-    x_mean, y_mean = x / weight, y / weight
-    variance = np.maximum(squares / weight - np.square(x_mean), 0.0)
+    weight, x, y = run(summarize).values
+    mean, y_mean = x / weight, y / weight
     if not fit_intercept:
-        return Centres(float(weight[0]), np.zeros(n_columns), np.zeros(n_targets), variance)
-    return Centres(float(weight[0]), x_mean, y_mean, variance)
+        return Centres(float(weight[0]), mean, np.zeros(n_columns), np.zeros(n_targets))
+    return Centres(float(weight[0]), mean, mean, y_mean)
 
 
 def _right_side(block: Block, centres: Centres) -> Sums:
-    """Sxy and Syy."""
-    Y = _targets(block) - centres.y
-    weighed = _weights(block)[:, None] * Y
-    return Sums((_back(block.X, weighed, centres), (weighed * Y).sum(axis=0)))
+    """Sxy, Syy, and the diagonal of Sxx (about the means in either case)."""
+    Y, w = _targets(block) - centres.y, _weights(block)
+    weighed = w[:, None] * Y
+    squares = centred_squares(block.X, w, centres.mean)
+    return Sums((_back(block.X, weighed, centres), (weighed * Y).sum(axis=0), squares))
+
+
+def centred_squares(X: Any, weight: Array, mean: Array) -> Array:
+    """Σ wᵢ (xᵢ − x̄)² of every column, without cancellation and without filling in zeros."""
+    if not sparse.issparse(X):
+        return np.asarray(weight @ np.square(X - mean))
+    w = np.repeat(weight, np.diff(X.indptr))
+    away = w * np.square(X.data - mean[X.indices])
+    stored = np.bincount(X.indices, w, X.shape[1])
+    zeros = np.maximum(weight.sum() - stored, 0.0)
+    return np.asarray(np.bincount(X.indices, away, X.shape[1]) + zeros * np.square(mean))
 
 
 def _product(block: Block, V: Array, centres: Centres) -> Sums:

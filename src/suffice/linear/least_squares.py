@@ -188,16 +188,17 @@ def solve_if_accurate(
         factor = factorize(scaled.A, scaled.tolerance)
     except linalg.LinAlgError:
         return None
-    x, along = scaled.solve(factor)
+    x, gradient, along = scaled.solve(factor)
     bound, shift, condition = scaled.error_bound(factor, x, along)
     if factor.rank < len(scaled.active):
         x, bound = scaled.smallest(factor, x, bound)
+        gradient = (scaled.B - product(DoubleDouble.of(scaled.A), x)).hi
         shift = np.abs(scaled.centre.hi) @ bound
     largest = np.abs(x.hi).max(axis=0, initial=0.0)
     error = float((bound.max(axis=0, initial=0.0) / np.where(largest > 0, largest, 1)).max())
     if not isinstance(equations.A, DoubleDouble) and not error <= accepted:
         return None
-    return scaled.solution(factor, x, bound, shift, condition, error)
+    return scaled.solution(factor, x, gradient, bound, shift, condition, error)
 
 
 class _Scaled:
@@ -218,6 +219,11 @@ class _Scaled:
         self.A = _times(A, 1 / np.outer(self.scale, self.scale))
         self.B = DoubleDouble.of(equations.B)[active].scaled(1 / self.scale[:, None])
         self.centre = equations.x_mean[active].scaled(1 / self.scale)
+        # What a solution is multiplied with: x̄ for the intercept, B for the objective.
+        sides = np.empty((2, len(active), 2, self.B.shape[1]))
+        sides[0, :, 0], sides[1, :, 0] = self.centre.hi[:, None], self.centre.lo[:, None]
+        sides[0, :, 1], sides[1, :, 1] = self.B.hi, self.B.lo
+        self.sides = DoubleDouble(sides[0], sides[1])
         self.x_error = np.sqrt(equations.x_magnitude[active]) / self.scale
         self.y_error = np.sqrt(equations.y_magnitude)
         # A column known up to rounding, u |x|, cannot be told from the others' span
@@ -226,16 +232,16 @@ class _Scaled:
         floor = 8 * equations.error_unit * np.square(self.x_error)
         self.tolerance = np.maximum(self.tolerance, floor)
 
-    def solve(self, factor: Factor) -> tuple[DoubleDouble, Array]:
-        """x, and A⁻¹ x̄, along which an error of the system moves the intercept."""
+    def solve(self, factor: Factor) -> tuple[DoubleDouble, Array, Array]:
+        """x, B − A x, and A⁻¹ x̄, along which an error of the system moves the intercept."""
         if not self.centre.hi.any():
-            return factor.solve(self.B), np.zeros(self.centre.shape)
+            return *factor.solve_checked(self.B), np.zeros(self.centre.shape)
         sides = DoubleDouble(
             np.column_stack([self.B.hi, self.centre.hi]),
             np.column_stack([self.B.lo, self.centre.lo]),
         )
-        solved = factor.solve(sides)
-        return solved[:, :-1], solved.hi[:, -1]
+        solved, gradient = factor.solve_checked(sides)
+        return solved[:, :-1], gradient[:, :-1], solved.hi[:, -1]
 
     def error_bound(
         self, factor: Factor, x: DoubleDouble, along: Array
@@ -287,6 +293,7 @@ class _Scaled:
         self,
         factor: Factor,
         x: DoubleDouble,
+        gradient: Array,
         bound: Array,
         shift: Array,
         condition: float,
@@ -295,8 +302,9 @@ class _Scaled:
         """Back to the user's units."""
         equations = self.equations
         d, k = equations.x_mean.shape[0], equations.y_mean.shape[0]
-        slope_terms = x * self.centre[:, None]
-        intercept = equations.y_mean - slope_terms.sum()
+        terms = x[:, None, :] * self.sides
+        sums = terms.sum()
+        intercept = equations.y_mean - sums[0]
         if not self.penalty.any():
             x = _without_noise(x, bound, np.abs(x.hi).max(axis=0, initial=0.0))
         coef = DoubleDouble.zeros((d, k))
@@ -304,12 +312,11 @@ class _Scaled:
         coef.hi[self.active], coef.lo[self.active] = theta.hi, theta.lo
         theta_bound = np.zeros((d, k))
         theta_bound[self.active] = bound / self.scale[:, None]
-        intercept_bound = self._intercept_bound(coef, slope_terms, shift)
+        intercept_bound = self._intercept_bound(coef, terms.hi[:, 0], shift)
         if not self.penalty.any():
             intercept = _without_noise(intercept, intercept_bound, np.abs(equations.y_mean.hi))
-        gradient = (self.B - _multiply(self.A, x)).hi
         # Twice the objective: total − 2 θ·B + θ·A θ = total − θ·B − θ·(B − A θ).
-        doubled = equations.total - (x * self.B).sum() - (x.hi * gradient).sum(axis=0)
+        doubled = equations.total - sums[1] - (x.hi * gradient).sum(axis=0)
         residual = doubled
         if self.penalty.any():
             residual = residual - (x * x * self.penalty[:, None]).sum()
@@ -327,16 +334,14 @@ class _Scaled:
             proved=error <= PROVED_ERROR,
         )
 
-    def _intercept_bound(
-        self, coef: DoubleDouble, slope_terms: DoubleDouble, shift: Array
-    ) -> Array:
+    def _intercept_bound(self, coef: DoubleDouble, slope_terms: Array, shift: Array) -> Array:
         equations = self.equations
         if not equations.x_mean.hi.any() and not equations.y_mean.hi.any():
             return np.zeros(equations.y_mean.shape)
         unit = equations.error_unit
         x_mean_error = unit * np.sqrt(equations.x_magnitude / equations.weight)
         y_mean_error = unit * np.sqrt(equations.y_magnitude / equations.weight)
-        rounding = 2.0**-98 * (np.abs(slope_terms.hi).sum(axis=0) + np.abs(equations.y_mean.hi))
+        rounding = 2.0**-98 * (np.abs(slope_terms).sum(axis=0) + np.abs(equations.y_mean.hi))
         return np.asarray(
             y_mean_error + x_mean_error @ np.abs(coef.hi) + shift + len(coef.hi) * rounding
         )
@@ -415,10 +420,6 @@ def spread(equations: NormalEquations, fit_intercept: bool) -> Spread:
 
 def _times(A: Any, factor: Array) -> Any:
     return A.scaled(factor) if isinstance(A, DoubleDouble) else A * factor
-
-
-def _multiply(A: Any, x: DoubleDouble) -> Any:
-    return product(A, x) if isinstance(A, DoubleDouble) else DoubleDouble.of(A @ x.round())
 
 
 def _without_noise(x: DoubleDouble, bound: Array, size: Array) -> DoubleDouble:

@@ -16,8 +16,7 @@ variables" (1998).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import reduce
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from scipy import linalg, sparse
 
 from suffice.engines.settings import resolve_threads
 from suffice.engines.workers import inside_worker, pool
+from suffice.linear.conjugate_gradients import centred_squares
 from suffice.linear.least_squares import ACCEPTED_ERROR, PROVED_ERROR, Solution, digits, joined
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.numerics.positive_definite import factorize
@@ -132,12 +132,13 @@ class _Rows:
         self.root = np.sqrt(weight)
         self.direction = self.root / np.linalg.norm(self.root)
         self.weight = float(weight.sum())
-        self.x_mean = np.asarray(weight @ X) / self.weight
-        if not sparse.issparse(X):
+        if sparse.issparse(X):
+            self.x_mean = np.asarray(weight @ X) / self.weight
+        else:
+            self.x_mean = _joined(self._each(lambda c: weight @ X[:, c])) / self.weight
             # Once more about the mean, so that an offset costs no digits.
             self.x_mean += (
-                np.concatenate(self._each(lambda c: weight @ (X[:, c] - self.x_mean[c])))
-                / self.weight
+                _joined(self._each(lambda c: weight @ (X[:, c] - self.x_mean[c]))) / self.weight
             )
         self.y_mean = weight @ Y / self.weight
         self.variance = self._variance(weight)
@@ -149,22 +150,27 @@ class _Rows:
         """Take away what rounding of the means left along √w, where nothing should be."""
         return Z - np.outer(self.direction, self.direction @ Z) if self.centred else Z
 
-    def _each(self, function: Callable[[slice], Array]) -> list[Array]:
+    def _each(self, function: Callable[[slice], Array]) -> Iterator[Array]:
         """A function of chunks of columns, in order."""
         chunks = [slice(c, c + CHUNK) for c in range(0, self.n_columns, CHUNK)]
-        if self.threads == 1:
-            return [function(chunk) for chunk in chunks]
-        return list(pool(self.threads).map(function, chunks))
+        return map(function, chunks) if self.threads == 1 else self._in_threads(function, chunks)
+
+    def _in_threads(
+        self, function: Callable[[slice], Array], chunks: list[slice]
+    ) -> Iterator[Array]:
+        """As many chunks at once as there are threads: a result may be large."""
+        workers = pool(self.threads)
+        for start in range(0, len(chunks), self.threads):
+            yield from workers.map(function, chunks[start : start + self.threads])
 
     def _chunk(self, columns: slice) -> Array:
         return self.root[:, None] * (self.X[:, columns] - self.x_mean[columns])
 
     def _variance(self, weight: Array) -> Array:
         if sparse.issparse(self.X):
-            squares = np.asarray(self.X.multiply(self.X).T @ weight) / self.weight
-            return np.maximum(squares - np.square(self.x_mean), 0.0)
+            return centred_squares(self.X, weight, self.x_mean) / self.weight
         chunks = self._each(lambda c: np.square(self._chunk(c)).sum(axis=0))
-        return np.concatenate(chunks) / self.weight
+        return _joined(chunks) / self.weight
 
     def gram(self, D: Array) -> tuple[Array, Array]:
         """Z D Zᵀ, and per row the sum of squares that went through it."""
@@ -201,7 +207,7 @@ class _Rows:
             mean = np.abs(self.x_mean) if absolute else self.x_mean
             return np.asarray(X.T @ weighed) + sign * np.outer(mean, weighed.sum(axis=0))
         take = np.abs if absolute else np.asarray
-        return np.concatenate(self._each(lambda c: take(self._chunk(c)).T @ z))
+        return _joined(self._each(lambda c: take(self._chunk(c)).T @ z))
 
     def solution(
         self,
@@ -258,6 +264,12 @@ def _gathered(source: Source) -> tuple[Any, Array, Array]:
         message = describe_non_finite(block, source)
         if message:
             raise ValueError(message)
+        if max(_largest(block.X), _largest(block.y)) > 1e150:
+            raise ValueError(
+                f"Input contains infinity or a value too large: rows {block.start} to "
+                f"{block.start + block.n_rows - 1} hold values beyond 1e150, whose squares "
+                "overflow; rescale them"
+            )
     Y = np.concatenate([np.asarray(b.y, dtype=np.float64).reshape(b.n_rows, -1) for b in blocks])
     weight = np.concatenate([np.ones(b.n_rows) if b.weight is None else b.weight for b in blocks])
     if isinstance(source, ArraySource):
@@ -271,5 +283,19 @@ def _gathered(source: Source) -> tuple[Any, Array, Array]:
     return X, Y, weight
 
 
-def _total(parts: Iterable[Array]) -> Array:
-    return reduce(np.add, parts)
+def _largest(values: Any) -> float:
+    """The largest absolute value."""
+    if sparse.issparse(values):
+        values = values.data
+    return max(float(values.max(initial=0)), -float(values.min(initial=0)))
+
+
+def _joined(parts: Iterator[Array]) -> Array:
+    return np.concatenate(list(parts))
+
+
+def _total(parts: Iterator[Array]) -> Array:
+    total = next(parts)
+    for part in parts:
+        total += part
+    return total

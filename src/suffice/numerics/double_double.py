@@ -60,7 +60,7 @@ def two_product(a: Any, b: Any) -> tuple[Any, Any]:
     return p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class DoubleDouble:
     """An array of double-double numbers.
 
@@ -81,6 +81,10 @@ class DoubleDouble:
 
     # NumPy must hand mixed expressions to the operators below.
     __array_ufunc__ = None
+
+    def __init__(self, hi: Array, lo: Array) -> None:
+        _set_hi(self, hi)
+        _set_lo(self, lo)
 
     @staticmethod
     def of(value: Any) -> DoubleDouble:
@@ -174,13 +178,11 @@ class DoubleDouble:
             hi = np.concatenate([paired, hi[-1:]]) if n % 2 else paired
         return DoubleDouble(*quick_two_sum(hi[0], low))
 
-    def dot(self, other: Any) -> DoubleDouble:
-        """Matrix product with the other's first axis."""
-        other = DoubleDouble.of(other)
-        if len(other.shape) == 1:
-            return (self * other).sum(axis=-1)
-        return (self[..., None] * other).sum(axis=-2)
-
     def outer(self, other: DoubleDouble) -> DoubleDouble:
         """All products of two vectors."""
         return self[:, None] * other[None, :]
+
+
+# The slots' own setters: small arrays spend a noticeable part of their time being made.
+_slots: Any = DoubleDouble
+_set_hi, _set_lo = _slots.hi.__set__, _slots.lo.__set__

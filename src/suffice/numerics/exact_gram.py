@@ -86,7 +86,8 @@ def exact_gram(left: DoubleDouble, right: DoubleDouble | None = None) -> DoubleD
     -------
     DoubleDouble of shape (columns of left, columns of right)
         Exact wherever six slices hold all bits of a column, else with an error below
-        2⁻¹⁰⁴ of the product of the two columns' largest entries times the rows.
+        2⁻¹⁰⁴ of the product of the two columns' largest entries times the rows; below
+        2⁻⁹⁷⁰ the second word of a result underflows, and 2⁻¹⁰⁷⁰ may be lost.
     """
     bits = slice_bits(left.shape[0])
     e_left = column_exponents(left.hi)

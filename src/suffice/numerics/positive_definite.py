@@ -59,8 +59,12 @@ class Factor(ABC):
     residue: float = 0.0
 
     @abstractmethod
+    def solve_checked(self, B: DoubleDouble) -> tuple[DoubleDouble, Array]:
+        """x with A x = B for B of shape (n, k), zero on the dependent columns; and B − A x."""
+
     def solve(self, B: DoubleDouble) -> DoubleDouble:
-        """x with A x = B for B of shape (n, k), zero on the dependent columns."""
+        """The first of these."""
+        return self.solve_checked(B)[0]
 
     @abstractmethod
     def inverse(self) -> Array:
@@ -123,8 +127,10 @@ class _Cholesky(Factor):
     def solve_rounded(self, B: Array) -> Array:
         return np.asarray(lapack.dpotrs(self.L, B, lower=1)[0]) if self.rank else B
 
-    def solve(self, B: DoubleDouble) -> DoubleDouble:
-        return DoubleDouble.of(self.solve_rounded(B.round()))
+    def solve_checked(self, B: DoubleDouble) -> tuple[DoubleDouble, Array]:
+        rounded = B.round()
+        x = self.solve_rounded(rounded)
+        return DoubleDouble.of(x), rounded - self.A @ x
 
     def inverse(self) -> Array:
         if self._inverse is None:
@@ -160,11 +166,12 @@ class _Refined(Factor):
         self.unit = DOUBLE_DOUBLE_UNIT * (2 * self.rank + 8)
         self.share = cholesky.unit * cholesky.condition()
 
-    def solve(self, B: DoubleDouble) -> DoubleDouble:
+    def solve_checked(self, B: DoubleDouble) -> tuple[DoubleDouble, Array]:
         x = DoubleDouble.of(self.cholesky.solve_rounded(B.hi))
         previous = 1.0
         for _ in range(40):
-            correction = self.cholesky.solve_rounded((B - product(self.A, x)).hi)
+            residual = (B - product(self.A, x)).hi
+            correction = self.cholesky.solve_rounded(residual)
             x = x + correction
             step = _relative_size(correction, x.hi)
             # Each step leaves the share of the error that the one before left of its own;
@@ -173,7 +180,7 @@ class _Refined(Factor):
             if step * max(left, self.share) <= TARGET or left > 0.5:
                 break
             previous = step
-        return x
+        return x, residual - self.A.hi @ correction
 
     def inverse(self) -> Array:
         return self.cholesky.inverse()
@@ -196,6 +203,7 @@ class PivotedCholesky(Factor):
 
     def __init__(self, A: DoubleDouble, tolerance: Array) -> None:
         n = A.shape[0]
+        self.A = A
         S = DoubleDouble(A.hi.copy(), A.lo.copy())
         self.L = DoubleDouble.zeros((n, n))
         self.order = np.arange(n)
@@ -233,11 +241,11 @@ class PivotedCholesky(Factor):
             _replace(x, rest, x[rest] - self.L[j, rest].outer(x[j]))
         return x
 
-    def solve(self, B: DoubleDouble) -> DoubleDouble:
+    def solve_checked(self, B: DoubleDouble) -> tuple[DoubleDouble, Array]:
         independent = self.order[: self.rank]
         x = DoubleDouble.zeros(B.shape)
         _replace(x, independent, self._substitute_back(self._substitute(B[independent])))
-        return x
+        return x, (B - product(self.A, x)).hi
 
     def half_solve(self, B: DoubleDouble) -> DoubleDouble:
         return self._substitute(B[self.order[: self.rank]])

@@ -416,10 +416,8 @@ def _middle(Z: Array) -> Array:
     if not Z.shape[1]:
         return np.zeros(0)
     low, high = Z.min(axis=0), Z.max(axis=0)
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise FloatingPointError("a value is NaN or infinite")
-    if max(high.max(), -low.min()) > 1e150:
-        raise FloatingPointError("the square of a value overflows")
+    if not (high.max() <= 1e150 and low.min() >= -1e150):
+        raise FloatingPointError("a value is NaN or infinite, or its square overflows")
     grid = np.ldexp(1.0, np.maximum(np.frexp(high - low)[1] - 8, -1074))
     return np.where(high > low, np.rint((low + (high - low) / 2) / grid) * grid, low)
 
