@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ def write_parquet(folder: Path, table: pa.Table, y: np.ndarray) -> None:
     """The same rows, target included, in three files of uneven length."""
     table = table.append_column("progression", pa.array(y))
     cuts = [0, len(y) // 5, len(y) // 2, len(y)]
-    for i, (start, stop) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for i, (start, stop) in enumerate(pairwise(cuts)):
         pq.write_table(table.slice(start, stop - start), folder / f"part-{i}.parquet")
 
 

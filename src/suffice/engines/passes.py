@@ -135,7 +135,7 @@ def _in_threads(
             waiting.append(workers.submit(guarded, run))
         while more := _read(runs, lambda: [future.result() for future in waiting]):
             waiting.append(workers.submit(guarded, more))
-            if len(waiting) > threads + 1:
+            if len(waiting) > threads:
                 yield _oldest(waiting)
         while waiting:
             yield _oldest(waiting)

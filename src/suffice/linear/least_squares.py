@@ -110,9 +110,9 @@ class Solution:
         Bound on a coefficient's error relative to its target's largest one, in units in
         which all columns have the same spread.
     digits : float
-        Decimal digits guaranteed in every coefficient and intercept.  Without
-        a penalty, what is below 10⁻²⁰ of the largest coefficient and cannot be told from zero
-        is set to zero and counts as known.
+        Decimal digits guaranteed in every coefficient and intercept.  Where the
+        unpenalised solution is unique, what is below 10⁻²⁰ of the largest coefficient and
+        cannot be told from zero is set to zero and counts as known.
     stationarity : float
         Largest entry of the gradient at the rounded coefficients, relative to its terms.
     method : str
@@ -305,7 +305,9 @@ class _Scaled:
         terms = x[:, None, :] * self.sides
         sums = terms.sum()
         intercept = equations.y_mean - sums[0]
-        if not self.penalty.any():
+        full = factor.rank == len(self.active)
+        unique = full and not self.penalty.any()
+        if unique:
             x = _without_noise(x, bound, np.abs(x.hi).max(axis=0, initial=0.0))
         coef = DoubleDouble.zeros((d, k))
         theta = x.scaled(1 / self.scale[:, None])
@@ -313,7 +315,7 @@ class _Scaled:
         theta_bound = np.zeros((d, k))
         theta_bound[self.active] = bound / self.scale[:, None]
         intercept_bound = self._intercept_bound(coef, terms.hi[:, 0], shift)
-        if not self.penalty.any():
+        if unique:
             intercept = _without_noise(intercept, intercept_bound, np.abs(equations.y_mean.hi))
         # Twice the objective: total − 2 θ·B + θ·A θ = total − θ·B − θ·(B − A θ).
         doubled = equations.total - sums[1] - (x.hi * gradient).sum(axis=0)
@@ -328,7 +330,7 @@ class _Scaled:
             rank=factor.rank,
             condition=condition,
             error=error,
-            digits=min(digits(coef, theta_bound), digits(intercept, intercept_bound)),
+            digits=min(digits(coef, theta_bound, full), digits(intercept, intercept_bound)),
             stationarity=self._stationarity(x, gradient),
             method=factor.method,
             proved=error <= PROVED_ERROR,
@@ -425,7 +427,8 @@ def _times(A: Any, factor: Array) -> Any:
 def _without_noise(x: DoubleDouble, bound: Array, size: Array) -> DoubleDouble:
     """Zero where nothing but noise, far below float64's resolution, is left.
 
-    A penalty makes truly small coefficients out of none: there, nothing is taken for noise.
+    A penalty, or the choice of the smallest solution, makes truly small coefficients out of
+    none: there, nothing is taken for noise.
     """
     noise = (np.abs(x.hi) <= bound) & (bound <= 1e-20 * size)
     return DoubleDouble(np.where(noise, 0.0, x.hi), np.where(noise, 0.0, x.lo))
@@ -436,10 +439,12 @@ def _not_negative(value: DoubleDouble) -> DoubleDouble:
     return DoubleDouble(np.where(keep, value.hi, 0.0), np.where(keep, value.lo, 0.0))
 
 
-def digits(value: DoubleDouble, bound: Array) -> float:
+def digits(value: DoubleDouble, bound: Array, trust_zeros: bool = True) -> float:
     """Decimal digits guaranteed in every number, once rounded to float64."""
     size = np.abs(value.hi)
     known = size > 0
+    if not (trust_zeros or bound[~known].max(initial=0.0) == 0):
+        return 0.0
     # Relative to the true value, which is at least this.
     least = np.where(known, size - bound, 1.0)
     if not (least > 0).all():
