@@ -145,10 +145,13 @@ def test_callbacks_change_nothing(model, rows):
     assert set(vars(model)) == set(vars(plain))
 
 
+PRIVATE = {"_fitted_intercept", "_target_shape"}  # what a fit keeps for itself
+
+
 def test_no_trace_of_the_protocol_in_a_model_without_callbacks(model, rows):
     before = set(vars(model))
     learned = set(vars(model.fit(*rows))) - before
-    assert all(name.endswith("_") or name == "_target_shape" for name in learned)
+    assert all(name.endswith("_") or name in PRIVATE for name in learned)
 
 
 def test_a_failed_fit_is_torn_down(model, rows, unchanged):
@@ -304,7 +307,7 @@ def test_on_a_step_of_a_pipeline(model, rows):
     assert [call[0] for call in recorder.calls] == [call[0] for call in of(name)]
     assert {call[1] for call in recorder.calls} == {name}
     left = {key for key in vars(pipeline[-1]) if key.startswith("_")}
-    assert left == {"_skl_callbacks", "_target_shape"}
+    assert left == {"_skl_callbacks", *PRIVATE}
 
 
 def test_on_a_pipeline(model, rows):
@@ -315,7 +318,7 @@ def test_on_a_pipeline(model, rows):
     assert ours == ["begin", "begin", "end", "end"]  # the pipeline sets up and tears down
     assert recorder.calls[0][:2] == ("setup", "Pipeline")
     assert recorder.calls[-1][:2] == ("teardown", "Pipeline")
-    assert {key for key in vars(pipeline[-1]) if key.startswith("_")} == {"_target_shape"}
+    assert {key for key in vars(pipeline[-1]) if key.startswith("_")} == PRIVATE
 
 
 def test_a_failure_within_a_pipeline(model, rows, unchanged):

@@ -208,10 +208,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _checked_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
         if sample_weight is None:
             return None
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weight.any():
-            raise ValueError("all weights in sample_weight are zero: no row is left to learn from")
-        return np.asarray(weight)
+        return np.asarray(
+            _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        )
 
     def _set_names(self, source: Source) -> None:
         self.__dict__.pop("feature_names_in_", None)
@@ -268,12 +267,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         def checked(block: Block) -> Any:
             try:
                 return summarize(block)
-            except FloatingPointError:
+            except FloatingPointError as reason:
                 raise ValueError(
                     describe_non_finite(block, source)
-                    or "Input contains infinity or a value too large: rows "
-                    f"{block.start} to {block.start + block.n_rows - 1} hold values beyond "
-                    "1e150, whose squares overflow; rescale them"
+                    or f"Input contains {reason}: rows {block.start} to "
+                    f"{block.start + block.n_rows - 1}; rescale the columns"
                 ) from None
 
         return reduce(source, checked, self._n_jobs())

@@ -23,9 +23,10 @@ from scipy import sparse
 
 from suffice.fitting.callbacks import FitTask
 from suffice.fitting.trace import Trace
-from suffice.linear.least_squares import Solution
+from suffice.linear.least_squares import PROVED_ERROR, Solution
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources import Block
+from suffice.statistics.moments import NOTHING, TOO_LARGE
 from suffice.statistics.sums import Sums
 
 Pass = Callable[[Callable[[Block], Sums]], Sums]
@@ -105,13 +106,13 @@ def conjugate_gradients(
             objective=DoubleDouble.of(
                 (np.maximum(rss, 0.0) + (penalty * theta**2).sum(axis=0)) / 2
             ),
-            rank=n_columns,
+            rank=None,
             condition=float("nan"),
             error=float("nan"),
             digits=float("nan"),
             stationarity=stationarity,
             method=f"conjugate gradients, {len(trace)} steps",
-            proved=stationarity <= 10 * tolerance,
+            proved=stationarity <= min(10 * tolerance, PROVED_ERROR),
         ),
         trace,
     )
@@ -133,10 +134,12 @@ def _centres(run: Pass, n_columns: int, n_targets: int, fit_intercept: bool) -> 
             squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
             finite = np.isfinite(squares.sum()) and np.isfinite(np.square(Y).sum())
         if not finite:
-            raise FloatingPointError("a value is NaN or infinite, or its square overflows")
+            raise FloatingPointError(TOO_LARGE)
         return Sums((np.array([w.sum()]), w @ X, w @ Y))
 
     weight, x, y = run(summarize).values
+    if not weight[0] > 0:
+        raise ValueError(NOTHING)
     mean, y_mean = x / weight, y / weight
     if not fit_intercept:
         return Centres(float(weight[0]), mean, np.zeros(n_columns), np.zeros(n_targets))

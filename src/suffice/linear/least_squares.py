@@ -33,7 +33,7 @@ from scipy import linalg
 
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.numerics.positive_definite import Factor, factorize, norm, product
-from suffice.statistics.moments import Moments
+from suffice.statistics.moments import SMALLEST_SQUARE, Moments, joint
 
 ACCEPTED_ERROR = 1e-10
 """Bound on the error, relative to the largest scaled coefficient, that float64 may have."""
@@ -62,8 +62,9 @@ class NormalEquations:
         What bounds the rounding error of A and B, see `Moments`.
     x_square : array of shape (columns,)
         Second moments of the columns about zero.
-    x_variance : array of shape (columns,)
-        Variances of the columns, about their means in either case.
+    x_scatter : array or DoubleDouble of shape (columns,)
+        Second moments of the columns about their means in either case.
+    total_weight : DoubleDouble scalar
     """
 
     A: Array | DoubleDouble
@@ -74,9 +75,18 @@ class NormalEquations:
     x_magnitude: Array
     y_magnitude: Array
     x_square: Array
-    x_variance: Array
-    weight: float
+    x_scatter: Array | DoubleDouble
+    total_weight: DoubleDouble
     error_unit: float
+
+    @property
+    def weight(self) -> float:
+        return float(self.total_weight.hi)
+
+    @property
+    def x_variance(self) -> DoubleDouble:
+        """Variances of the columns, about their means in either case."""
+        return DoubleDouble.of(self.x_scatter) / self.total_weight
 
     def for_target(self, target: int) -> NormalEquations:
         """The equations of one target alone."""
@@ -102,8 +112,8 @@ class Solution:
         Weighted sum of squared residuals.
     objective : DoubleDouble of shape (targets,)
         Half of that, and of the penalty.
-    rank : int
-        Number of independent columns.
+    rank : int or None
+        Number of independent columns, where it was found.
     condition : float
         Bound on the condition number of the scaled (and centred) columns.
     error : float
@@ -124,7 +134,7 @@ class Solution:
     intercept: DoubleDouble
     residual: DoubleDouble
     objective: DoubleDouble
-    rank: int
+    rank: int | None
     condition: float
     error: float
     digits: float
@@ -137,6 +147,7 @@ def normal_equations(moments: Moments, n_targets: int, fit_intercept: bool) -> N
     """The least-squares system of moments whose last columns are the targets."""
     d = len(moments.magnitude) - n_targets
     x, y = slice(None, d), slice(d, None)
+    diagonal = np.arange(d), np.arange(d)
     raw = np.square(moments.mean.hi) * moments.weight.hi
     scatter: Any = moments.scatter
     magnitude = moments.magnitude
@@ -144,9 +155,16 @@ def normal_equations(moments: Moments, n_targets: int, fit_intercept: bool) -> N
     if not fit_intercept:
         about_zero = mean.outer(mean) * moments.weight
         scatter = scatter + (about_zero if isinstance(scatter, DoubleDouble) else about_zero.hi)
-        magnitude = magnitude + 2 * raw
+        magnitude = joint(magnitude, raw)
         mean = DoubleDouble.zeros(mean.shape)
     spread = np.diagonal(moments.rounded_scatter)
+    hidden = np.flatnonzero((magnitude > 0) & (spread + raw < SMALLEST_SQUARE))
+    if len(hidden):
+        column = f"column {hidden[0]} (counted from 0)" if hidden[0] < d else "the target"
+        raise ValueError(
+            f"the values in {column} are too small: their (weighted) squares underflow; rescale "
+            "them, or the weights"
+        )
     return NormalEquations(
         A=scatter[x, x],
         B=scatter[x, y],
@@ -156,20 +174,24 @@ def normal_equations(moments: Moments, n_targets: int, fit_intercept: bool) -> N
         x_magnitude=magnitude[x],
         y_magnitude=magnitude[y],
         x_square=(spread + raw)[x],
-        x_variance=spread[x] / moments.weight.hi,
-        weight=float(moments.weight.hi),
+        x_scatter=moments.scatter[diagonal],
+        total_weight=moments.weight,
         error_unit=moments.error_unit,
     )
 
 
-def solve(equations: NormalEquations, penalty: Array) -> Solution:
+Penalty = Array | DoubleDouble
+"""λ of shape (columns,), not negative; double-double where the data decide it."""
+
+
+def solve(equations: NormalEquations, penalty: Penalty) -> Solution:
     """Solve the penalised system as well as its precision allows.
 
     Parameters
     ----------
     equations : NormalEquations
-    penalty : array of shape (columns,)
-        λ, not negative.
+    penalty : array or DoubleDouble of shape (columns,)
+        λ, not negative; double-double where the data decide it.
     """
     solution = solve_if_accurate(equations, penalty, accepted=np.inf)
     if solution is None:
@@ -180,7 +202,7 @@ def solve(equations: NormalEquations, penalty: Array) -> Solution:
 
 
 def solve_if_accurate(
-    equations: NormalEquations, penalty: Array, accepted: float = ACCEPTED_ERROR
+    equations: NormalEquations, penalty: Penalty, accepted: float = ACCEPTED_ERROR
 ) -> Solution | None:
     """The same, or None where float64 moments do not reach the accepted error."""
     scaled = _Scaled(equations, penalty)
@@ -204,19 +226,23 @@ def solve_if_accurate(
 class _Scaled:
     """The system in units in which every column has a spread near 1."""
 
-    def __init__(self, equations: NormalEquations, penalty: Array) -> None:
+    def __init__(self, equations: NormalEquations, penalty: Penalty) -> None:
         self.equations = equations
         A: Any = equations.A
-        diagonal = np.diagonal(A.hi if isinstance(A, DoubleDouble) else A) + penalty
+        strength = penalty.hi if isinstance(penalty, DoubleDouble) else penalty
+        diagonal = np.diagonal(A.hi if isinstance(A, DoubleDouble) else A) + strength
         self.active: NDArray[np.intp] = np.flatnonzero(diagonal > 0)
         active = self.active
         self.scale = np.ldexp(1.0, np.rint(np.log2(diagonal[active]) / 2).astype(int))
         if len(active) < len(diagonal):
             A = A[np.ix_(active, active)]
-        self.penalty = penalty[active] / self.scale**2
-        if penalty.any():
-            A = A + np.diag(penalty[active])
-        self.A = _times(A, 1 / np.outer(self.scale, self.scale))
+        self.penalised = bool(strength.any())
+        self.penalty: Any = penalty[active]
+        if self.penalised:
+            A = A + _diagonal(self.penalty, A)
+        # Twice by its root: the square may be beyond float64's range.
+        self.penalty = _times(_times(self.penalty, 1 / self.scale), 1 / self.scale)
+        self.A = _times(_times(A, 1 / self.scale[:, None]), 1 / self.scale)
         self.B = DoubleDouble.of(equations.B)[active].scaled(1 / self.scale[:, None])
         self.centre = equations.x_mean[active].scaled(1 / self.scale)
         # What a solution is multiplied with: x̄ for the intercept, B for the objective.
@@ -225,6 +251,11 @@ class _Scaled:
         sides[0, :, 1], sides[1, :, 1] = self.B.hi, self.B.lo
         self.sides = DoubleDouble(sides[0], sides[1])
         self.x_error = np.sqrt(equations.x_magnitude[active]) / self.scale
+        self.penalty_error: Array | None = None
+        if isinstance(penalty, DoubleDouble):
+            # A penalty made from the moments shares their error.
+            relative = equations.x_magnitude[active] / _rounded(equations.x_scatter)[active]
+            self.penalty_error = equations.error_unit * relative * _rounded(self.penalty)
         self.y_error = np.sqrt(equations.y_magnitude)
         # A column known up to rounding, u |x|, cannot be told from the others' span
         # when less than that remains of it.
@@ -270,11 +301,16 @@ class _Scaled:
             terms = terms + np.outer(units, (both @ amplified) @ terms / shrink)
         residue = factor.residue * np.abs(x.hi).max(axis=0)
         bound[independent] = amplified @ terms
+        if self.penalty_error is not None:
+            bound[independent] += inverse @ (self.penalty_error[independent, None] * size)
         bound += residue
         shift = residue * np.abs(self.centre.hi).sum()
         if along.any():
             # A⁻¹ x̄ is itself known up to the share that shrinks.
             shift = shift + (2 - shrink) * (np.abs(along[independent]) @ G) @ terms
+            if self.penalty_error is not None:
+                weighed = np.abs(along) * self.penalty_error
+                shift = shift + 2 * weighed[independent] @ size
         return bound, shift, float(np.sqrt(norm(A) * norm(inverse)))
 
     def smallest(self, factor: Factor, x: DoubleDouble, bound: Array) -> tuple[DoubleDouble, Array]:
@@ -306,7 +342,7 @@ class _Scaled:
         sums = terms.sum()
         intercept = equations.y_mean - sums[0]
         full = factor.rank == len(self.active)
-        unique = full and not self.penalty.any()
+        unique = full and not self.penalised
         if unique:
             x = _without_noise(x, bound, np.abs(x.hi).max(axis=0, initial=0.0))
         coef = DoubleDouble.zeros((d, k))
@@ -320,7 +356,7 @@ class _Scaled:
         # Twice the objective: total − 2 θ·B + θ·A θ = total − θ·B − θ·(B − A θ).
         doubled = equations.total - sums[1] - (x.hi * gradient).sum(axis=0)
         residual = doubled
-        if self.penalty.any():
+        if self.penalised:
             residual = residual - (x * x * self.penalty[:, None]).sum()
         return Solution(
             coef=coef,
@@ -373,7 +409,7 @@ def joined(solutions: list[Solution]) -> Solution:
         intercept=side_by_side([s.intercept for s in solutions]),
         residual=side_by_side([s.residual for s in solutions]),
         objective=side_by_side([s.objective for s in solutions]),
-        rank=min(s.rank for s in solutions),
+        rank=min((s.rank for s in solutions if s.rank is not None), default=None),
         condition=max(s.condition for s in solutions),
         error=max(s.error for s in solutions),
         digits=min(s.digits for s in solutions),
@@ -391,11 +427,14 @@ class Spread:
     ----------
     root : array of shape (columns, rank)
         R, in the user's units.
+    null_space : array of shape (columns, columns − rank)
+        Orthonormal directions along which the data say nothing about the coefficients.
     intercept : float
         The variance of the intercept, 1/W + x̄ᵀ C x̄ (0 without an intercept).
     """
 
     root: Array
+    null_space: Array
     intercept: float
 
 
@@ -409,15 +448,30 @@ def spread(equations: NormalEquations, fit_intercept: bool) -> Spread:
     root[scaled.active] = (
         factor.half_solve(DoubleDouble.of(np.eye(len(scaled.active)))).round().T * unscale
     )
+    null_space = np.zeros((d, d - factor.rank))
+    constant_columns = np.setdiff1d(np.arange(d), scaled.active)
+    null_space[constant_columns, np.arange(len(constant_columns))] = 1.0
     if factor.rank < len(scaled.active):
         basis, _ = np.linalg.qr(factor.null_space() * unscale)
+        null_space[scaled.active, len(constant_columns) :] = basis
         root[scaled.active] -= basis @ (basis.T @ root[scaled.active])
         centre = root.T @ equations.x_mean.round()
     else:
         x_mean = equations.x_mean[scaled.active][:, None].scaled(unscale)
         centre = factor.half_solve(x_mean).round()
     constant = 1 / equations.weight + float(np.square(centre).sum())
-    return Spread(root, constant if fit_intercept else 0.0)
+    return Spread(root, null_space, constant if fit_intercept else 0.0)
+
+
+def _rounded(value: Any) -> Array:
+    return value.hi if isinstance(value, DoubleDouble) else value
+
+
+def _diagonal(values: Any, like: Any) -> Any:
+    """A diagonal matrix, in double-double only if `like` is."""
+    if isinstance(values, DoubleDouble) and isinstance(like, DoubleDouble):
+        return DoubleDouble(np.diag(values.hi), np.diag(values.lo))
+    return np.diag(_rounded(values))
 
 
 def _times(A: Any, factor: Array) -> Any:

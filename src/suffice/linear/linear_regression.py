@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import sparse, stats
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -92,8 +92,8 @@ class LinearRegression(LeastSquaresModel):
         self.n_jobs = n_jobs
         self.positive = positive
 
-    def _penalties(self, variance: Array, n_targets: int) -> Array:
-        return np.zeros((n_targets, len(variance)))
+    def _alphas(self, n_targets: int) -> Array:
+        return np.zeros(n_targets)
 
     def summary(self, level: float = 0.95) -> Summary:
         """The fit as a statistician reads it.
@@ -134,19 +134,30 @@ class LinearRegression(LeastSquaresModel):
         check_is_fitted(self)
         fit = summarize_fit(self, _checked_level(level))
         equations = self._equations(self.statistics_)
-        root = spread(equations, self.fit_intercept).root
+        noise = spread(equations, self._fitted_intercept)
+        root, open_directions = noise.root, noise.null_space
         centre = equations.x_mean.round()
-        constant = (1 / equations.weight if self.fit_intercept else 0.0) + (kind == "prediction")
+        constant = 1 / equations.weight if self._fitted_intercept else 0.0
+        constant += kind == "prediction"
         width = stats.t.ppf((1 + level) / 2, fit.df_residual) * np.sqrt(fit.sigma2)
 
         def interval(rows: Any) -> NDArray[np.float64]:
             middle = np.asarray(rows @ self.coef_.T + self.intercept_)
             leverage = np.square(rows @ root - centre @ root).sum(axis=1)
+            # A row with a part along which the data say nothing has no interval.
+            away = np.abs(rows @ open_directions - centre @ open_directions).sum(axis=1)
+            leverage[away > 1e-9 * (np.sqrt(row_squares(rows)) + np.linalg.norm(centre))] = np.nan
             half = np.multiply.outer(np.sqrt(constant + leverage), width)
             half = half.reshape(middle.shape)
             return np.stack([middle - half, middle + half], axis=1)
 
         return self._apply(X, interval)
+
+
+def row_squares(rows: Any) -> Array:
+    """Sums of squares of the rows of an array or CSR matrix."""
+    squares = rows.multiply(rows) if sparse.issparse(rows) else np.square(rows, dtype=np.float64)
+    return np.asarray(squares.sum(axis=1)).ravel()
 
 
 def _checked_level(level: float) -> float:

@@ -11,6 +11,7 @@ The way is chosen by shape alone:
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from suffice.linear.least_squares import (
 from suffice.linear.rows_side import solve_on_rows
 from suffice.numerics.double_double import UNIT, Array
 from suffice.sources import Block, Source
-from suffice.statistics.moments import Moments, Precision
+from suffice.statistics.moments import NOTHING, Moments, Precision
 
 MOST_COLUMNS = int(np.sqrt(LARGEST_KEPT_STATISTIC / 8))
 """Columns up to which their moments are formed."""
@@ -53,11 +54,19 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
     positive: bool
     tol: float
 
-    _saved_private = ("_target_shape",)
+    _saved_private = ("_fitted_intercept", "_target_shape")
+
+    @abstractmethod
+    def _alphas(self, n_targets: int) -> Array:
+        """Strength of the penalty for each target."""
+
+    def _penalty_scale(self, variance: Any) -> Any:
+        """What the strength is multiplied with for each column, given the variances."""
+        return np.ones(variance.shape)
 
     def _penalties(self, variance: Array, n_targets: int) -> Array:
-        """λ of shape (targets, columns), given the columns' variances."""
-        raise AssertionError("a model says its penalty")
+        """λ of shape (targets, columns), in float64."""
+        return self._alphas(n_targets)[:, None] * self._penalty_scale(variance)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -74,7 +83,8 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
             )
         # The statistic of an earlier fit must not outlive it.
         self.__dict__.pop("statistics_", None)
-        self._target_shape = source.target_shape
+        self._target_shape = self._shape_of_target(source)
+        self._fitted_intercept = self.fit_intercept
         columns = source.n_columns
         if FEW_COLUMNS < columns and source.count_rows() < min(columns, MOST_COLUMNS):
             self._learn_on_rows(source, task)
@@ -84,6 +94,9 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
             super()._learn(source, task)
         self.n_iter_ = len(self.trace_)
 
+    def _shape_of_target(self, source: Source) -> tuple[int, ...]:
+        return source.target_shape
+
     def _skips_float64(self, source: Source) -> bool:
         columns = source.n_columns + self._n_targets()
         return source.n_rows is not None and is_small(source.n_rows, columns)
@@ -92,6 +105,8 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
         return Moments.summarize(block.X, as_columns(block.y), block.weight, precision)
 
     def _solve(self, moments: Moments) -> Solved | None:
+        if not moments.count:
+            raise ValueError(NOTHING)
         if moments.precision == "float64" and is_small(moments.count, len(moments.magnitude)):
             return None
         solutions = self._solve_each(self._equations(moments))
@@ -100,27 +115,35 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
         return self._set(joined([s for s in solutions if s is not None]))
 
     def _equations(self, moments: Moments) -> NormalEquations:
-        return normal_equations(moments, self._n_targets(), self.fit_intercept)
+        return normal_equations(moments, self._n_targets(), self._fitted_intercept)
 
     def _n_targets(self) -> int:
         return int(np.prod(self._target_shape))
 
     def _solve_each(self, equations: NormalEquations) -> list[Solution | None]:
         """The solutions for each distinct penalty, joined back in the targets' order."""
-        penalties = self._penalties(equations.x_variance, self._n_targets())
-        if (penalties == penalties[0]).all():
-            return [solve_if_accurate(equations, penalties[0])]
+        alphas = self._alphas(self._n_targets())
+        scale = self._penalty_scale(equations.x_variance) if alphas.any() else np.ones(1)
+        if (alphas == alphas[0]).all():
+            return [solve_if_accurate(equations, scale * alphas[0] * np.ones(self.n_features_in_))]
         return [
-            solve_if_accurate(equations.for_target(t), penalty)
-            for t, penalty in enumerate(penalties)
+            solve_if_accurate(equations.for_target(t), scale * alpha)
+            for t, alpha in enumerate(alphas)
         ]
 
     def _set(self, solution: Solution) -> Solved:
         coef = solution.coef.round().T
         intercept = solution.intercept.round()
+        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+            raise ValueError(
+                "the coefficients are beyond float64's range: a column is too small, or the target "
+                "or the weights are too large; rescale them"
+            )
         self.coef_ = coef.reshape(*self._target_shape, coef.shape[1])
         self.intercept_ = self._shaped(intercept) if self.fit_intercept else 0.0
-        self.rank_ = solution.rank
+        self.__dict__.pop("rank_", None)
+        if solution.rank is not None:
+            self.rank_ = solution.rank
         return Solved(
             certificate(solution, coef.shape[1]), float(np.sum(solution.objective.round()))
         )
@@ -219,14 +242,17 @@ def explained(left: Array, total: Array) -> Array:
 
 def as_columns(y: Any) -> Array:
     """A target of one or two dimensions as float64 columns."""
-    y = np.asarray(y, dtype=np.float64)
+    try:
+        y = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the target must hold numbers to be regressed on: {error}") from None
     return y.reshape(len(y), -1)
 
 
 def certificate(solution: Solution, n_columns: int) -> Certificate:
     """What a solution proves."""
     notes: list[str] = []
-    if solution.rank < n_columns:
+    if solution.rank is not None and solution.rank < n_columns:
         notes.append(
             f"only {solution.rank} of {n_columns} columns are independent: of all "
             "least-squares solutions this is the one of smallest norm"
@@ -235,7 +261,7 @@ def certificate(solution: Solution, n_columns: int) -> Certificate:
         "digits": solution.digits,
         "error": solution.error + UNIT,
         "condition": solution.condition,
-        "rank": solution.rank,
+        "rank": float(solution.rank or 0),
         "stationarity": solution.stationarity,
     }
     claim = "the minimiser of the squared error"

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from suffice.linear.least_squares import solve
 from suffice.linear.model import LeastSquaresModel
 from suffice.numerics.double_double import Array
+from suffice.sources import Source
 
 # One way to the solution serves every name: the choice is made by shape and precision.
 SOLVERS = {"auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
@@ -130,7 +131,7 @@ class Ridge(LeastSquaresModel):
         self.random_state = random_state
         self.standardize = standardize
 
-    def _penalties(self, variance: Array, n_targets: int) -> Array:
+    def _alphas(self, n_targets: int) -> Array:
         alpha = np.asarray(self.alpha, dtype=np.float64)
         if alpha.ndim > 1 or (alpha.ndim == 1 and len(alpha) not in (1, n_targets)):
             raise ValueError(
@@ -139,8 +140,14 @@ class Ridge(LeastSquaresModel):
             )
         if not (np.isfinite(alpha) & (alpha >= 0)).all():
             raise ValueError(f"alpha must be finite and not negative, got {self.alpha!r}")
-        scale = variance if self.standardize else np.ones_like(variance)
-        return np.broadcast_to(alpha, n_targets)[:, None] * scale
+        return np.broadcast_to(alpha, n_targets).astype(np.float64)
+
+    def _penalty_scale(self, variance: Any) -> Any:
+        return variance if self.standardize else np.ones(variance.shape)
+
+    def _shape_of_target(self, source: Source) -> tuple[int, ...]:
+        # One column counts as one target, as in scikit-learn's Ridge.
+        return () if source.target_shape == (1,) else source.target_shape
 
     def path(self, alphas: ArrayLike) -> RidgePath:
         """Solutions for other penalties, from the statistic alone.
@@ -160,10 +167,10 @@ class Ridge(LeastSquaresModel):
         if alphas.ndim != 1 or not (np.isfinite(alphas) & (alphas >= 0)).all():
             raise ValueError("alphas must be a list of finite numbers that are not negative")
         equations = self._equations(self.statistics_)
-        scale = equations.x_variance if self.standardize else np.ones(self.n_features_in_)
+        scale = self._penalty_scale(equations.x_variance)
         coefs, intercepts, digits = [], [], []
         for alpha in alphas:
-            solution = solve(equations, alpha * scale)
+            solution = solve(equations, scale * alpha)
             digits.append(solution.digits)
             coefs.append(solution.coef.round().T.reshape(self.coef_.shape))
             intercepts.append(self._shaped(solution.intercept.round()))

@@ -30,6 +30,7 @@ from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.numerics.positive_definite import factorize
 from suffice.sources import ArraySource, Source
 from suffice.sources.finite import describe_non_finite
+from suffice.statistics.moments import NOTHING, SMALLEST_SQUARE, TOO_LARGE
 
 CHUNK = 512
 """Columns handled at once."""
@@ -51,13 +52,15 @@ def solve_on_rows(
 
 
 def _solve(rows: _Rows, penalty: Array, Y: Array, target: int | None = None) -> Solution:
-    penalised = bool(penalty.any())
+    penalised = bool(penalty.max() > 1e-290)  # below, its inverse is beyond float64's range
     if penalised:
         # Only a column without spread goes unpenalised, and its coefficient is zero.
         D = np.divide(1.0, penalty, out=np.zeros_like(penalty), where=penalty > 0)
     else:
         D = np.ones_like(penalty)
     K, magnitude = rows.gram(D)
+    if magnitude.max() < SMALLEST_SQUARE and rows.scaled(np.ones_like(D)).any():
+        raise ValueError("the values in X are too small: their squares underflow; rescale them")
     if penalised:
         K = K + np.eye(len(K))
         magnitude = magnitude + 1
@@ -72,7 +75,9 @@ def _by_cholesky(
 ) -> tuple[Array, Array, int, float, str] | None:
     """θ, the bound on its error, rank, condition and method; None if ill-conditioned."""
     if rows.centred:
-        K = K + np.trace(K) / len(K) * np.outer(rows.direction, rows.direction)
+        filled = np.trace(K) / len(K)
+        K = K + filled * np.outer(rows.direction, rows.direction)
+        magnitude = magnitude + filled * np.square(rows.direction)
     scale = np.ldexp(1.0, np.rint(np.log2(np.maximum(magnitude, 1e-300)) / 2).astype(int))
     try:
         factor = factorize(K / np.outer(scale, scale), np.zeros(len(K)))
@@ -180,18 +185,24 @@ class _Rows:
             constant = float(self.x_mean @ (D * self.x_mean))
             magnitude = np.diagonal(K) + 2 * np.abs(along) + constant
             K = K - along[:, None] - along + constant
-            return self._doubly(K * np.outer(self.root, self.root)), magnitude * self.root**2
+            K = K * np.outer(self.root, self.root)
+            return self._doubly(K), self._mixed(magnitude * self.root**2)
 
         def product(columns: slice) -> Array:
             Z = self._chunk(columns) * np.sqrt(D[columns])
             return np.asarray(Z @ Z.T)
 
         K = _total(self._each(product))
-        return self._doubly(K), np.diagonal(K).copy()
+        return self._doubly(K), self._mixed(np.diagonal(K))
 
     def _doubly(self, K: Array) -> Array:
         """The same on both sides of a matrix of rows by rows."""
         return self.about_mean(self.about_mean(K).T)
+
+    def _mixed(self, squares: Array) -> Array:
+        """What went through a row once its share along √w is taken away."""
+        size = np.sqrt(squares)
+        return np.square(size + self.direction * (self.direction @ size) * self.centred)
 
     def scaled(self, factor: Array) -> Array:
         """Z times a factor for each column, as a matrix."""
@@ -266,9 +277,8 @@ def _gathered(source: Source) -> tuple[Any, Array, Array]:
             raise ValueError(message)
         if max(_largest(block.X), _largest(block.y)) > 1e150:
             raise ValueError(
-                f"Input contains infinity or a value too large: rows {block.start} to "
-                f"{block.start + block.n_rows - 1} hold values beyond 1e150, whose squares "
-                "overflow; rescale them"
+                f"Input contains {TOO_LARGE}: rows {block.start} to "
+                f"{block.start + block.n_rows - 1}; rescale the columns"
             )
     Y = np.concatenate([np.asarray(b.y, dtype=np.float64).reshape(b.n_rows, -1) for b in blocks])
     weight = np.concatenate([np.ones(b.n_rows) if b.weight is None else b.weight for b in blocks])
@@ -278,6 +288,8 @@ def _gathered(source: Source) -> tuple[Any, Array, Array]:
         X = sparse.vstack([block.X for block in blocks], format="csr")
     else:
         X = np.concatenate([block.X for block in blocks])
+    if not weight.any():
+        raise ValueError(NOTHING)
     if not weight.all():
         X, Y, weight = X[weight > 0], Y[weight > 0], weight[weight > 0]
     return X, Y, weight

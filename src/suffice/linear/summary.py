@@ -131,15 +131,17 @@ def summarize_fit(model: Any, level: float) -> Summary:
     """The inference table of a fitted `LinearRegression`, from its statistic."""
     equations = model._equations(model.statistics_)
     solution = solve(equations, np.zeros(model.n_features_in_))
-    intercept = model.fit_intercept
+    intercept = model._fitted_intercept
     noise = spread(equations, intercept)
     k = equations.y_mean.shape[0]
     estimates = solution.coef.round()
     variances = np.square(noise.root).sum(axis=1)
+    # What the data leave open has no standard error.
+    variances[np.abs(noise.null_space).sum(axis=1) > 1e-9] = np.nan
     if intercept:
         estimates = np.vstack([solution.intercept.round(), estimates])
         variances = np.concatenate([[noise.intercept], variances])
-    W, rank = equations.weight, solution.rank
+    W, rank = equations.weight, solution.rank or 0
     df_residual = W - rank - intercept
     rss = solution.residual.round()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -151,7 +153,7 @@ def summarize_fit(model: Any, level: float) -> Summary:
         explained_ss = (equations.total - DoubleDouble.of(rss)).round()
         total = equations.total.round()
         r2 = np.where(total > 0, explained_ss / total, np.nan)
-        r2_adjusted = 1 - (1 - r2) * (W - intercept) / df_residual
+        r2_adjusted = 1 - (1 - r2) * (W - intercept) / (df_residual if df_residual > 0 else np.nan)
         f = (explained_ss / rank) / sigma2 if rank else np.full(k, np.nan)
         log_likelihood = -W / 2 * (np.log(2 * np.pi * rss / W) + 1)
     parameters = rank + intercept

@@ -49,7 +49,7 @@ class Factor(ABC):
         ε with which the factorisation rounds: it is exact for a matrix within ε of A,
         relative to the diagonal.
     residue : float
-        Error of a solution on top of that, relative to its largest entry.
+        Error of the last solution on top of that, relative to its largest entry.
     """
 
     method: str
@@ -158,7 +158,6 @@ def norm(A: Array) -> float:
 
 class _Refined(Factor):
     method = "Cholesky in float64, refined with double-double residuals"
-    residue = 2 * TARGET
 
     def __init__(self, A: DoubleDouble, cholesky: _Cholesky) -> None:
         self.A, self.cholesky = A, cholesky
@@ -177,7 +176,8 @@ class _Refined(Factor):
             # Each step leaves the share of the error that the one before left of its own;
             # where luck made that small, count on no less than the condition promises.
             left = step / previous
-            if step * max(left, self.share) <= TARGET or left > 0.5:
+            self.residue = 2 * step * max(left, self.share)
+            if self.residue <= TARGET or left > 0.5:
                 break
             previous = step
         return x, residual - self.A.hi @ correction

@@ -33,6 +33,12 @@ from suffice.numerics.exact_gram import COMPILED_FROM, exact_gram, exact_sparse_
 
 Precision = Literal["float64", "double-double"]
 
+MOST_ROWS = 1 << 16
+"""Rows that are summarised at once: the exact product is made for no more."""
+
+NOTHING = "every row has weight zero: there is nothing to learn from"
+TOO_LARGE = "NaN, infinity or a value too large, whose (weighted) square overflows"
+
 
 def rows_per_product(n_columns: int) -> int:
     """Rows of one matrix product: bounds the roundings of a sum in whatever order BLAS adds.
@@ -59,7 +65,7 @@ class Moments:
         Weighted sum of squares and products about the mean.
     magnitude : float64 array of shape (columns,)
         The squares that went through the accumulation, per column: at least the
-        scatter's diagonal, and more where digits cancelled (see `_joint`).
+        scatter's diagonal, and more where digits cancelled (see `joint`).
     roundings : int
         Longest chain of rounded operations behind an entry of the scatter.
 
@@ -129,6 +135,18 @@ class Moments:
         n_columns = X.shape[1] + (0 if Y is None else Y.shape[1])
         if X.shape[0] == 0:
             return cls.zero(n_columns, precision)
+        if X.shape[0] > MOST_ROWS:
+            return cls.merge(
+                [
+                    cls.summarize(
+                        X[start : start + MOST_ROWS],
+                        None if Y is None else Y[start : start + MOST_ROWS],
+                        None if weight is None else weight[start : start + MOST_ROWS],
+                        precision,
+                    )
+                    for start in range(0, X.shape[0], MOST_ROWS)
+                ]
+            )
         if sparse.issparse(X):
             return _summarize_sparse(X, Y, weight, precision)
         if precision == "float64":
@@ -166,7 +184,7 @@ class Moments:
             mean=mean,
             mean_rest=rest,
             scatter=within + between,
-            magnitude=_joint(np.sum([part.magnitude for part in parts], axis=0), spread),
+            magnitude=joint(np.sum([part.magnitude for part in parts], axis=0), spread),
             roundings=max(
                 max(part.roundings for part in parts) + len(parts).bit_length(), len(parts) + 8
             )
@@ -208,7 +226,7 @@ class Moments:
             mean=mean,
             mean_rest=rest,
             scatter=scatter,
-            magnitude=_joint(
+            magnitude=joint(
                 self.magnitude * (self.weight.hi / left.hi),
                 part.magnitude * (self.weight.hi / left.hi),
                 np.diagonal(between.hi),
@@ -250,7 +268,7 @@ def _stack(values: list[DoubleDouble]) -> DoubleDouble:
     return DoubleDouble(np.stack([v.hi for v in values]), np.stack([v.lo for v in values]))
 
 
-def _joint(*squares: Array) -> Array:
+def joint(*squares: Array) -> Array:
     """(√a + √b + …)², for quantities of which S has the squares and the mixed products.
 
     With x of weighted square a and y of weighted square b in each column, relative errors ε
@@ -307,11 +325,11 @@ def _summarize_float64(X: Any, Y: Array | None, weight: Array | None) -> Moments
         if last or not (sums * offset > 0.9 * squares).any():
             break
         centre = centre + offset
-    return _from_rounded_gram(gram, centre, n, weight, _roundings(n, m + 1))
+    return _from_rounded_gram(gram, centre, n, weight, _roundings(n, m + 1), _floor(squares, Z))
 
 
 def _from_rounded_gram(
-    gram: Array, centre: Array, count: int, weight: Array | None, roundings: int
+    gram: Array, centre: Array, count: int, weight: Array | None, roundings: int, floor: Array
 ) -> Moments:
     """Moments from the products, about `centre`, of the columns and a column of ones."""
     m = len(centre)
@@ -323,7 +341,7 @@ def _from_rounded_gram(
         mean=DoubleDouble(*two_sum(centre, offset)),
         mean_rest=np.zeros(m),
         scatter=gram[:m, :m] - np.outer(sums, offset),
-        magnitude=_joint(np.diagonal(gram)[:m], sums * offset),
+        magnitude=joint(np.diagonal(gram)[:m] + floor, sums * offset),
         roundings=roundings,
     )
 
@@ -367,9 +385,28 @@ def _sum(weight: Array) -> DoubleDouble:
     return DoubleDouble.of(weight).sum()
 
 
+SMALLEST_SQUARE = 1e-290
+"""Below, the last digits of a sum of squares are lost to underflow."""
+
+
+def _floor(squares: Array, Z: Any) -> Array:
+    """What underflow may hide in the squares of columns that are not constant: their floor.
+
+    A constant column has squares of zero and a floor of zero; a column of values near 1e-170
+    has squares of zero too, but it is not constant, and its floor says so.
+    """
+    floor = np.zeros(len(squares))
+    small = np.flatnonzero(squares < SMALLEST_SQUARE)
+    if len(small):
+        largest = abs(Z[:, small]).max(axis=0)
+        largest = largest.toarray().ravel() if sparse.issparse(largest) else largest
+        floor[small] = SMALLEST_SQUARE * (largest > 0)
+    return floor
+
+
 def _check_finite(gram: Array) -> None:
     if not np.isfinite(np.diagonal(gram)).all():
-        raise FloatingPointError("a value is NaN or infinite, or its (weighted) square overflows")
+        raise FloatingPointError(TOO_LARGE)
 
 
 # --- one block in double-double ------------------------------------------------------------
@@ -382,7 +419,7 @@ def _summarize_double_double(X: Any, Y: Array | None, weight: Array | None) -> M
     pair = _minus(_with_ones(Z), np.append(centre, 0.0))
     with np.errstate(over="ignore", invalid="ignore"):
         gram = exact_gram(pair) if weight is None else _weighted_gram(pair, weight)
-    return _from_gram(gram, centre, X.shape[0])
+    return _from_gram(gram, centre, X.shape[0], _floor(np.diagonal(gram.hi)[:-1], pair.hi))
 
 
 def _weighted_gram(Z: DoubleDouble, weight: Any) -> DoubleDouble:
@@ -417,12 +454,12 @@ def _middle(Z: Array) -> Array:
         return np.zeros(0)
     low, high = Z.min(axis=0), Z.max(axis=0)
     if not (high.max() <= 1e150 and low.min() >= -1e150):
-        raise FloatingPointError("a value is NaN or infinite, or its square overflows")
+        raise FloatingPointError(TOO_LARGE)
     grid = np.ldexp(1.0, np.maximum(np.frexp(high - low)[1] - 8, -1074))
     return np.where(high > low, np.rint((low + (high - low) / 2) / grid) * grid, low)
 
 
-def _from_gram(gram: DoubleDouble, centre: Array, count: int) -> Moments:
+def _from_gram(gram: DoubleDouble, centre: Array, count: int, floor: Array) -> Moments:
     """Moments from the products, about `centre`, of the columns and a column of ones."""
     _check_finite(gram.hi)
     total, sums, products = gram[-1, -1], gram[:-1, -1], gram[:-1, :-1]
@@ -434,7 +471,7 @@ def _from_gram(gram: DoubleDouble, centre: Array, count: int) -> Moments:
         mean=mean,
         mean_rest=rest,
         scatter=products - sums.outer(offset),
-        magnitude=_joint(np.diagonal(products.hi), sums.hi * offset.hi),
+        magnitude=joint(np.diagonal(products.hi) + floor, sums.hi * offset.hi),
         roundings=6,
     )
 
@@ -449,7 +486,7 @@ def _summarize_sparse(
     n, d = X.shape
     X = sparse.csr_array((np.asarray(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
     if not np.isfinite(X.data).all() or np.abs(X.data).max(initial=0.0) > 1e150:
-        raise FloatingPointError("a value is NaN or infinite, or its square overflows")
+        raise FloatingPointError(TOO_LARGE)
     Y = np.zeros((n, 0)) if Y is None else Y
     y_centre = _middle(Y)
     centre = np.concatenate([np.zeros(d), y_centre])
@@ -463,7 +500,7 @@ def _summarize_sparse(
             X.data = X.data * np.repeat(root, np.diff(X.indptr))
             data = DoubleDouble.of(X.data) * np.repeat(rest, np.diff(X.indptr))
             exact = exact_sparse_gram(X, data, pair, pair * rest[:, None])
-        return _from_gram(exact, centre, n)
+        return _from_gram(exact, centre, n, _sparse_floor(np.diagonal(exact.hi), X, pair.hi))
     with np.errstate(over="ignore", invalid="ignore"):
         cross = X.T @ (pair.hi * w[:, None])
         squares = X.T @ (X if weight is None else (X * w[:, None]).tocsr())
@@ -472,7 +509,13 @@ def _summarize_sparse(
     _check_finite(gram)
     longest = int(np.bincount(X.indices, minlength=1).max(initial=0)) + 5
     roundings = max(longest, _roundings(n, dense.shape[1]))
-    return _from_rounded_gram(gram, centre, n, weight, roundings)
+    floor = _sparse_floor(np.diagonal(gram), X, pair.hi)
+    return _from_rounded_gram(gram, centre, n, weight, roundings, floor)
+
+
+def _sparse_floor(squares: Array, X: Any, dense: Array) -> Array:
+    d, m = X.shape[1], len(squares) - 1
+    return np.concatenate([_floor(squares[:d], X), _floor(squares[d:m], dense)])
 
 
 def _with_ones(Y: Array) -> Array:
