@@ -141,11 +141,23 @@ def load(path: str | PathLike[str]) -> Any:
     return load_model(path, find_model=find)
 
 
+TITLES = {
+    "merge": "statistic merges",
+    "forget": "statistic subtracts",
+    "refit": "solved anew from the statistic for",
+    "stream": "files",
+    "distribute": "cluster",
+    "missing": "NaN",
+}
+"""Headings for people."""
+
+
 def as_markdown() -> str:
     """The table for the documentation."""
     shown = [f.name for f in fields(Entry) if f.name not in ("name", "module", "docs", "task")]
+    titles = [TITLES.get(name, name) for name in shown]
     lines = [
-        "| model | " + " | ".join(shown) + " |",
+        "| model | " + " | ".join(titles) + " |",
         "|---" * (len(shown) + 1) + "|",
     ]
     for entry in MODELS:

@@ -60,7 +60,8 @@ def least_squares(
     gram = [[Fraction(_dot(a, b)) for b, _ in whole] for a in weighed]
     added = [0.0] * intercept + list(np.broadcast_to(penalty, d))
     for j, value in enumerate(added):
-        gram[j][j] += Fraction(float(value)) / (scale * unit[j] ** 2)
+        value = value if isinstance(value, Fraction) else Fraction(float(value))
+        gram[j][j] += value / (scale * unit[j] ** 2)
     p = len(added)
     identity = [[Fraction(int(i == j)) for j in range(p)] for i in range(p)]
     columns = solve([row[:p] for row in gram[:p]], [[row[p] for row in gram[:p]], *identity])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -297,3 +298,56 @@ def test_only_what_is_supported_is_accepted(diabetes: Any) -> None:
             Ridge(**{name: value}).fit(*diabetes)
     with pytest.raises(NotFittedError):
         Ridge().path([1.0])
+
+
+# --- promises ------------------------------------------------------------------------------
+
+
+def test_a_penalty_made_from_the_data_is_as_exact_as_they_are() -> None:
+    for seed in range(60):
+        noise = np.random.default_rng(seed)
+        n, d = int(noise.integers(3, 12)), int(noise.integers(1, 4))
+        X = noise.standard_normal((n, d)) * 10.0 ** noise.integers(-3, 4, d) + noise.integers(0, 9)
+        y = noise.standard_normal(n)
+        alpha = 10.0 ** noise.integers(-4, 6)
+        columns = [[Fraction(float(v)) for v in column] for column in X.T]
+        means = [sum(column) / n for column in columns]
+        penalty = np.array(
+            [
+                Fraction(alpha) * sum((v - m) ** 2 for v in column) / n
+                for column, m in zip(columns, means, strict=True)
+            ]
+        )
+        model = Ridge(alpha, standardize=True).fit(X, y)
+        exact = least_squares(X, y, penalty=penalty)
+        achieved = digits([model.intercept_, *model.coef_], exact.coef)
+        assert model.certificate_.digits <= achieved, seed
+        assert model.certificate_.digits >= 11, seed
+
+
+def test_penalties_at_the_end_of_the_range() -> None:
+    noise = np.random.default_rng(0)
+    X, y = noise.standard_normal((9, 2)), noise.standard_normal(9)
+    for alpha in (1e300, 1e307, 1e308):
+        model = Ridge(alpha).fit(X, y)
+        expected = (X - X.mean(axis=0)).T @ (y - y.mean()) / alpha
+        np.testing.assert_allclose(model.coef_, expected, rtol=1e-12)
+    wide = noise.standard_normal((5, 200))
+    least = LinearRegression().fit(wide, y[:5])
+    np.testing.assert_allclose(Ridge(5e-324).fit(wide, y[:5]).coef_, least.coef_, rtol=1e-9)
+
+
+def test_one_column_of_targets_is_one_target() -> None:
+    noise = np.random.default_rng(0)
+    X, y = noise.standard_normal((9, 2)), noise.standard_normal((9, 1))
+    assert Ridge().fit(X, y).coef_.shape == (2,)
+    assert Ridge().fit(X, y).predict(X).shape == (9,)
+
+
+def test_parameters_set_after_a_fit_change_nothing_before_the_next() -> None:
+    noise = np.random.default_rng(0)
+    X, y = noise.standard_normal((9, 2)), noise.standard_normal(9) + 5
+    model = LinearRegression().fit(X, y)
+    before = str(model.summary())
+    model.set_params(fit_intercept=False)
+    assert str(model.summary()) == before

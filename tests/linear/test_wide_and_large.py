@@ -397,3 +397,54 @@ def test_a_hundred_thousand_sparse_columns(rows: int) -> None:
     gradient = X.T @ residual - model.coef_
     assert np.abs(gradient).max() < 1e-6
     assert abs(residual.sum()) < 1e-6
+
+
+def test_promises_where_rows_are_of_very_different_size() -> None:
+    for seed in range(12):
+        noise = np.random.default_rng(seed)
+        X = noise.normal(size=(4, 130))
+        X[0] *= 1e6
+        y, weight = [1.0, 2.0, 3.0, 5.0], [1e-6, 1.0, 1.0, 1.0]
+        model = Ridge(1.0).fit(X, y, sample_weight=weight)
+        exact = smallest_solution(X, y, weight, alpha=1.0)
+        assert model.certificate_.digits <= digits([model.intercept_, *model.coef_], exact)
+
+
+@pytest.mark.parametrize("columns", [2, 200])
+def test_values_too_small_to_square_are_refused(columns: int) -> None:
+    noise = np.random.default_rng(0)
+    X, y = noise.normal(size=(20, columns)), noise.normal(size=20)
+    with pytest.raises(ValueError, match=r"too small.*rescale"):
+        LinearRegression().fit(X * 1e-170, y)
+
+
+def test_a_target_too_small_to_square_is_refused() -> None:
+    noise = np.random.default_rng(0)
+    X, y = noise.normal(size=(20, 2)), noise.normal(size=20)
+    with pytest.raises(ValueError, match="the target are too small"):
+        LinearRegression().fit(X, y * 1e-231)
+    with pytest.raises(ValueError, match=r"too small.*weights"):
+        LinearRegression().fit(X, y * 1e-100, sample_weight=np.full(20, 1e-250))
+
+
+def test_small_values_among_others_are_welcome() -> None:
+    rng = np.random.default_rng(0)
+    x = np.concatenate([np.full(9000, 1e-170) * rng.random(9000), rng.random(9000)])
+    y = 3 * x + rng.standard_normal(18_000)
+    model = LinearRegression().fit(x[:, None], y)
+    shuffled = rng.permutation(18_000)
+    again = LinearRegression().fit(x[shuffled, None], y[shuffled])
+    np.testing.assert_allclose(model.coef_, again.coef_, rtol=1e-12)
+
+
+def test_conjugate_gradients_do_not_call_a_large_gradient_a_minimum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("suffice.linear.model.MOST_COLUMNS", 3)
+    monkeypatch.setattr("suffice.linear.model.FEW_COLUMNS", 3)
+    noise = np.random.default_rng(0)
+    X, y = noise.normal(size=(50, 6)), noise.normal(size=50)
+    with pytest.warns(ConvergenceWarning, match="gradient is still too large"):
+        model = LinearRegression(tol=0.5).fit(X, y)
+    assert not model.certificate_.holds
+    assert not hasattr(model, "rank_")

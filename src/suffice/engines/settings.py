@@ -63,9 +63,12 @@ class config:
             raise ValueError(f"threads must be a positive whole number or None, got {threads!r}")
         global _threads
         with _lock:
-            self._previous, _threads = _threads, threads
+            self._mine, self._previous, _threads = threads, _threads, threads
 
     def __enter__(self) -> config:
+        global _threads
+        with _lock:
+            _threads = self._mine
         return self
 
     def __exit__(

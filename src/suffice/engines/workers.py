@@ -1,8 +1,8 @@
 """The threads that passes run on, and the hold on BLAS's own threads.
 
-One pool serves the process.  While a fit runs, BLAS is held at one thread: the passes
-use all cores already, and a factorisation's bits differ with BLAS's thread count.
-The hold is counted, so that concurrent fits do not release each other.
+One pool of each size that was asked for serves the process.  While a fit runs, BLAS is held
+at one thread: the passes use all cores already, and a factorisation's bits differ with BLAS's
+thread count.  The hold is counted, so that concurrent fits do not release each other.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import cache, partial, wraps
+from functools import partial, wraps
 from os import PathLike
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,11 +88,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     trace_: Trace
 
     @classmethod
-    @cache
     def _get_param_names(cls) -> list[str]:
         # Asked for at every fit; scikit-learn inspects the constructor each time.
-        names: list[str] = super()._get_param_names()
-        return names
+        if "_param_names" not in cls.__dict__:
+            cls._param_names = tuple(super()._get_param_names())
+        return list(cls._param_names)
+
+    _param_names: ClassVar[tuple[str, ...]]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    """What each parameter may be, in scikit-learn's terms; a model fills it in."""
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -163,7 +168,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             self.n_features_in_ = X.shape[1]
             return as_source(X, y, weight)
         checks = {
-            "accept_sparse": "csr",
+            "accept_sparse": self._accepts_sparse(),
             "dtype": "numeric",
             "ensure_all_finite": False,
         }
@@ -200,6 +205,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         source = as_source(X, y, weight)
         self._set_names(source)
         return source
+
+    def _accepts_sparse(self) -> str | bool:
+        return "csr" if self.__sklearn_tags__().input_tags.sparse else False
 
     def _target_checks(self) -> dict[str, Any]:
         """Arguments of scikit-learn's `validate_data` that concern the target."""
@@ -245,7 +253,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         _refuse_strangers(X)
         if not isinstance(X, Source) and not is_frame(X):
-            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric")
+            X = validate_data(
+                self, X, reset=False, accept_sparse=self._accepts_sparse(), dtype="numeric"
+            )
             return function(X)
         source = as_source(X)
         self._check_names(source)
@@ -293,6 +303,8 @@ def _refuse_strangers(X: Any) -> None:
     """Paths and collections of a cluster, which NumPy would misread or gather here."""
     if isinstance(X, (str, bytes, PathLike)) or library(X) == "dask":
         as_source(X)
+    if library(X) == "polars" and type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a polars LazyFrame, a plan without rows: pass X.collect()")
 
 
 def _without_absent(y: Any, weight: NDArray[np.float64] | None) -> Any:
@@ -321,8 +333,7 @@ class OnePass(Estimator):
     Attributes
     ----------
     statistics_ : statistic
-        All that the model knows about its rows; absent where it would be larger than
-        256 MB.
+        All that the model knows about its rows; absent where it would be too large.
     """
 
     statistics_: Any
@@ -356,12 +367,13 @@ class OnePass(Estimator):
                 statistic = self._pass(source, partial(self._summarize, precision=precision))
                 solved = self._solve(statistic)
             objective = float("nan") if solved is None else solved.objective
-            trace = trace.extended(
-                f"moments in {precision}", objective, time.perf_counter() - began
-            )
+            step = f"{type(statistic).__name__.lower()} in {precision}"
+            trace = trace.extended(step, objective, time.perf_counter() - began)
             if solved is not None:
-                self.certificate_ = solved.certificate
                 break
+        if solved is None:
+            raise RuntimeError(f"{type(self).__name__} was not solved, not even in double-double")
+        self.certificate_ = solved.certificate
         self.trace_, self.statistics_ = trace, statistic
 
     def _fitted_attributes(self) -> dict[str, Any] | None:

@@ -83,7 +83,6 @@ class NormalEquations:
     def weight(self) -> float:
         return float(self.total_weight.hi)
 
-    @property
     def x_variance(self) -> DoubleDouble:
         """Variances of the columns, about their means in either case."""
         return DoubleDouble.of(self.x_scatter) / self.total_weight
@@ -259,7 +258,7 @@ class _Scaled:
         self.y_error = np.sqrt(equations.y_magnitude)
         # A column known up to rounding, u |x|, cannot be told from the others' span
         # when less than that remains of it.
-        self.tolerance = (4 * UNIT) ** 2 * equations.x_square[active] / self.scale**2
+        self.tolerance = (4 * UNIT) ** 2 * equations.x_square[active] / self.scale / self.scale
         floor = 8 * equations.error_unit * np.square(self.x_error)
         self.tolerance = np.maximum(self.tolerance, floor)
 

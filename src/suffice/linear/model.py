@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,18 +56,20 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
     tol: float
 
     _saved_private = ("_fitted_intercept", "_target_shape")
+    _fitted_intercept: bool
+    """Whether there is an intercept in the fit; `fit_intercept` may be set anew after it."""
 
     @abstractmethod
     def _alphas(self, n_targets: int) -> Array:
         """Strength of the penalty for each target."""
 
-    def _penalty_scale(self, variance: Any) -> Any:
-        """What the strength is multiplied with for each column, given the variances."""
-        return np.ones(variance.shape)
+    def _penalty_scale(self, variance: Callable[[], Any]) -> Any:
+        """What the strength is multiplied with for each column; may ask for the variances."""
+        return np.ones(self.n_features_in_)
 
     def _penalties(self, variance: Array, n_targets: int) -> Array:
         """λ of shape (targets, columns), in float64."""
-        return self._alphas(n_targets)[:, None] * self._penalty_scale(variance)
+        return self._alphas(n_targets)[:, None] * self._penalty_scale(lambda: variance)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -84,7 +87,6 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
         # The statistic of an earlier fit must not outlive it.
         self.__dict__.pop("statistics_", None)
         self._target_shape = self._shape_of_target(source)
-        self._fitted_intercept = self.fit_intercept
         columns = source.n_columns
         if FEW_COLUMNS < columns and source.count_rows() < min(columns, MOST_COLUMNS):
             self._learn_on_rows(source, task)
@@ -107,6 +109,7 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
     def _solve(self, moments: Moments) -> Solved | None:
         if not moments.count:
             raise ValueError(NOTHING)
+        self._fitted_intercept = self.fit_intercept
         if moments.precision == "float64" and is_small(moments.count, len(moments.magnitude)):
             return None
         solutions = self._solve_each(self._equations(moments))
@@ -123,9 +126,11 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
     def _solve_each(self, equations: NormalEquations) -> list[Solution | None]:
         """The solutions for each distinct penalty, joined back in the targets' order."""
         alphas = self._alphas(self._n_targets())
-        scale = self._penalty_scale(equations.x_variance) if alphas.any() else np.ones(1)
+        if not alphas.any():
+            return [solve_if_accurate(equations, np.zeros(self.n_features_in_))]
+        scale = self._penalty_scale(equations.x_variance)
         if (alphas == alphas[0]).all():
-            return [solve_if_accurate(equations, scale * alphas[0] * np.ones(self.n_features_in_))]
+            return [solve_if_accurate(equations, scale * alphas[0])]
         return [
             solve_if_accurate(equations.for_target(t), scale * alpha)
             for t, alpha in enumerate(alphas)

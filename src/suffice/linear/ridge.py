@@ -12,6 +12,7 @@ Reference: Hoerl and Kennard, "Ridge regression" (1970).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -142,8 +143,8 @@ class Ridge(LeastSquaresModel):
             raise ValueError(f"alpha must be finite and not negative, got {self.alpha!r}")
         return np.broadcast_to(alpha, n_targets).astype(np.float64)
 
-    def _penalty_scale(self, variance: Any) -> Any:
-        return variance if self.standardize else np.ones(variance.shape)
+    def _penalty_scale(self, variance: Callable[[], Any]) -> Any:
+        return variance() if self.standardize else np.ones(self.n_features_in_)
 
     def _shape_of_target(self, source: Source) -> tuple[int, ...]:
         # One column counts as one target, as in scikit-learn's Ridge.

@@ -15,6 +15,7 @@ Reference: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), chap
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ def factorize(A: Array | DoubleDouble, tolerance: Array) -> Factor:
         cholesky = _Cholesky(A.hi)
     except linalg.LinAlgError:
         return PivotedCholesky(A, tolerance)
-    if cholesky.condition() < REFINABLE_CONDITION and tolerance.max(initial=0.0) < 1e-12:
+    if cholesky.condition < REFINABLE_CONDITION and tolerance.max(initial=0.0) < 1e-12:
         return _Refined(A, cholesky)
     return PivotedCholesky(A, tolerance)
 
@@ -146,6 +147,7 @@ class _Cholesky(Factor):
             else B.round()
         )
 
+    @cached_property
     def condition(self) -> float:
         """Condition number in the 1-norm."""
         return norm(self.A) * norm(self.inverse())
@@ -163,7 +165,7 @@ class _Refined(Factor):
         self.A, self.cholesky = A, cholesky
         self.rank, self.order = cholesky.rank, cholesky.order
         self.unit = DOUBLE_DOUBLE_UNIT * (2 * self.rank + 8)
-        self.share = cholesky.unit * cholesky.condition()
+        self.share = cholesky.unit * cholesky.condition
 
     def solve_checked(self, B: DoubleDouble) -> tuple[DoubleDouble, Array]:
         x = DoubleDouble.of(self.cholesky.solve_rounded(B.hi))

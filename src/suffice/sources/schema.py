@@ -135,6 +135,8 @@ def _names(parameter: str, value: str | Sequence[str] | None) -> tuple[str, ...]
     """`value` as a tuple of distinct names."""
     if value is None:
         return ()
+    if not isinstance(value, (str, Sequence)):
+        raise TypeError(f"{parameter} is {value!r}; give names of columns as text.")
     names = (value,) if isinstance(value, str) else tuple(value)
     for name in names:
         if not isinstance(name, str):

@@ -28,7 +28,14 @@ import numpy as np
 from scipy import sparse
 
 from suffice.kernels.exact import centre_pair
-from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble, two_sum
+from suffice.numerics.double_double import (
+    DOUBLE_DOUBLE_UNIT,
+    UNIT,
+    Array,
+    DoubleDouble,
+    quick_two_sum,
+    two_sum,
+)
 from suffice.numerics.exact_gram import COMPILED_FROM, exact_gram, exact_sparse_gram
 
 Precision = Literal["float64", "double-double"]
@@ -464,11 +471,12 @@ def _from_gram(gram: DoubleDouble, centre: Array, count: int, floor: Array) -> M
     _check_finite(gram.hi)
     total, sums, products = gram[-1, -1], gram[:-1, -1], gram[:-1, :-1]
     offset = sums / total
-    mean, rest = _moved(DoubleDouble.of(centre), np.zeros_like(centre), offset)
+    hi, first = two_sum(centre, offset.hi)
+    lo, rest = two_sum(first, offset.lo)
     return Moments(
         count=count,
         weight=total,
-        mean=mean,
+        mean=DoubleDouble(*quick_two_sum(hi, lo)),
         mean_rest=rest,
         scatter=products - sums.outer(offset),
         magnitude=joint(np.diagonal(products.hi) + floor, sums.hi * offset.hi),
