@@ -19,12 +19,12 @@ BELOW = """
 | column | meaning |
 |---|---|
 | objective | what a fit minimises |
-| merge, forget | whether its statistics can be merged, and rows subtracted from them |
-| refit | the parameters that can change without the data |
-| stream | whether it fits from files, block by block |
-| distribute | whether it fits on a cluster |
+| statistic merges, subtracts | whether the statistics of its rows can be joined, and rows taken out again; methods of the models for this come next |
+| solved anew from the statistic for | the parameters that can change without the data, as `Ridge.path` does |
+| files | whether it fits from files, block by block |
+| cluster | whether it fits on a cluster |
 | weights | whether rows may carry weights |
-| missing | whether cells may be missing |
+| NaN | whether cells may be missing |
 | sparse | whether it takes sparse rows (CSR) |
 """
 

@@ -35,7 +35,7 @@ def interrupted(work):
     except KeyboardInterrupt:
         still, took = running, time.monotonic() - sent[0]
         timer.join()
-        return {"interrupted": True, "soon": took < 1, "still running": still,
+        return {"interrupted": True, "soon": took < 5, "still running": still,
                 "blas": sorted(blas_threads()), "next": [is_right(n) for n in (1, 2, 4)]}
     return {"interrupted": False}
 

@@ -283,7 +283,7 @@ for fresh in (Ridge(), LinearRegression(n_jobs=2)):
         try:
             model.fit(slow)
         except KeyboardInterrupt:
-            soon = time.monotonic() - began < 1.4
+            soon = time.monotonic() - began < 4  # the whole fit takes more than six
             same = set(vars(model)) == set(before)
             same = same and all(vars(model)[k] is v for k, v in before.items())
             answers.append([soon, same, model.fit(X[:99], y[:99]).coef_.round(1).tolist()])
