@@ -10,7 +10,8 @@ ABOVE = """\
 # Catalogue
 
 Every model, and what it can do. This page is written by `make docs` from the table in
-`suffice.catalogue`.
+`suffice.catalogue`. Merging and subtracting are abilities of the statistics that models keep;
+methods of the models for it come next.
 
 """
 
@@ -19,8 +20,8 @@ BELOW = """
 | column | meaning |
 |---|---|
 | objective | what a fit minimises |
-| statistic merges, subtracts | whether the statistics of its rows can be joined, and rows taken out again; methods of the models for this come next |
-| solved anew from the statistic for | the parameters that can change without the data, as `Ridge.path` does |
+| statistic merges, subtracts | whether statistics can be joined, and rows taken out again |
+| solved anew from the statistic for | the parameters that can change without the data |
 | files | whether it fits from files, block by block |
 | cluster | whether it fits on a cluster |
 | weights | whether rows may carry weights |

@@ -377,7 +377,9 @@ def _near_mean(X: Any, Y: Array | None) -> Array:
     Zero in a column that is near enough to it: centring would gain a third of a digit there.
     """
     # In one layout: along another, the mean would be added up in another order.
-    head = [np.array(part[:64], np.float64, order="C") for part in (X, Y) if part is not None]
+    # Few rows: they are near enough, and NumPy holds Python's lock over so small an array
+    # instead of handing it back and forth between the threads.
+    head = [np.array(part[:8], np.float64, order="C") for part in (X, Y) if part is not None]
     first = head[0] if len(head) == 1 else np.concatenate(head, axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         apart = first - first[0]
@@ -393,27 +395,26 @@ def _gram(Z: Array, weight: Array | None) -> Array:
     whole = n - n % step
     with np.errstate(over="ignore", invalid="ignore"):
         left = Z if weight is None else Z * weight[:, None]
-        tail = left[whole:].T @ Z[whole:]
-        if not whole:
-            return tail
-        cut = (-1, step, m)
-        parts = _products(whole // step, m)
-        np.matmul(left[:whole].reshape(cut).transpose(0, 2, 1), Z[:whole].reshape(cut), out=parts)
-        # In two steps: two calls, and few roundings behind a term.
-        by_eight = len(parts) - len(parts) % 8
-        rest = np.add.reduce(parts[by_eight:]) + tail
-        if not by_eight:
-            return np.asarray(rest)
-        return np.asarray(
-            np.add.reduce(np.add.reduce(parts[:by_eight].reshape(8, -1, m, m))) + rest
-        )
+        total = None if whole == n else left[whole:].T @ Z[whole:]
+        if whole:
+            cut = (-1, step, m)
+            parts = _products(whole // step, m)
+            np.matmul(
+                left[:whole].reshape(cut).transpose(0, 2, 1), Z[:whole].reshape(cut), out=parts
+            )
+            # In two steps where it goes: two calls, and few roundings behind a term.
+            if len(parts) % 8 == 0:
+                parts = np.add.reduce(parts.reshape(8, -1, m, m))
+            whole_total = np.add.reduce(parts)
+            total = whole_total if total is None else whole_total + total
+    return np.asarray(total)
 
 
 def _roundings(n_rows: int, n_columns: int) -> int:
     """Roundings behind an entry of `_gram`, centring and correction included."""
     step = rows_per_product(n_columns)
     products = n_rows // step
-    return min(n_rows, step) + min(products, 8 + products // 8) + 6
+    return min(n_rows, step) + (8 + products // 8 if products % 8 == 0 else products) + 6
 
 
 def _sum(weight: Array) -> DoubleDouble:
