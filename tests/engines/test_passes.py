@@ -56,20 +56,22 @@ def later_blocks_first(block: Block) -> None:
 
 # --- the tree ------------------------------------------------------------------------------
 
+FOUR = tuple(tuple(range(i, i + 4)) for i in range(0, 32, 4))
+
 
 @pytest.mark.parametrize(
     ("n_blocks", "shape"),
     [
         (1, 0),
         (2, (0, 1)),
-        (8, tuple(range(8))),
-        (9, (tuple(range(8)), 8)),
-        (10, (tuple(range(8)), (8, 9))),
-        (64, tuple(tuple(range(i, i + 8)) for i in range(0, 64, 8))),
-        (65, (tuple(tuple(range(i, i + 8)) for i in range(0, 64, 8)), 64)),
+        (4, FOUR[0]),
+        (5, (FOUR[0], 4)),
+        (6, (FOUR[0], (4, 5))),
+        (32, FOUR),
+        (33, (FOUR, 32)),
     ],
 )
-def test_merges_eight_at_a_time(numbers, n_blocks, shape):
+def test_merges_runs_of_four_and_then_eight_at_a_time(numbers, n_blocks, shape):
     assert reduce(numbers(range(n_blocks)), leaf, 1).shape == shape
 
 
@@ -344,7 +346,7 @@ class Closing(Source):
 def test_a_pass_given_up_closes_its_source(numbers, threads):
     source = Closing(numbers)
     with closing(in_order(source, lambda run: [p.start for p in run], threads)) as results:
-        assert next(results) == list(range(8))
+        assert next(results) == list(range(4))
         assert source.open == 1
     assert source.open == 0
 

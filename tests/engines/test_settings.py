@@ -127,11 +127,11 @@ def test_threads_really_work_at_the_same_time(numbers):
     barrier = threading.Barrier(4, timeout=20)
 
     def summarize(block):
-        if block.start % 8 == 0:
+        if block.start % 4 == 0:
             barrier.wait()
         return Sums((block.X[:, 0],))
 
-    assert reduce(numbers(np.ones(64)), summarize, 4).values[0] == [64]
+    assert reduce(numbers(np.ones(32)), summarize, 4).values[0] == [32]
 
 
 def test_a_small_source_needs_no_thread(numbers):
@@ -141,5 +141,5 @@ def test_a_small_source_needs_no_thread(numbers):
         used.add(threading.current_thread().name)
         return Sums((block.X[:, 0],))
 
-    reduce(numbers(range(8)), summarize, 4)
+    reduce(numbers(range(4)), summarize, 4)
     assert used == {threading.current_thread().name}

@@ -13,7 +13,7 @@ DTYPES = ["float16", "float32", "float64", "int8", "int64", "uint8", "uint64", "
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_blocks_are_views_in_the_order_of_the_rows(read_whole, dtype, order):
-    X = np.asarray(np.arange(20_000).reshape(10_000, 2) % 100, dtype=dtype, order=order)
+    X = np.asarray(np.arange(40_000).reshape(20_000, 2) % 100, dtype=dtype, order=order)
     X.setflags(write=False)
     source = ArraySource(X)
     whole = read_whole(source)
@@ -27,7 +27,7 @@ def test_blocks_are_views_in_the_order_of_the_rows(read_whole, dtype, order):
 
 
 def test_target_and_weight_are_views_too(read_whole):
-    X, y, weight = np.ones((9000, 3)), np.arange(9000), np.linspace(0, 1, 9000)
+    X, y, weight = np.ones((18_000, 3)), np.arange(18_000), np.linspace(0, 1, 18_000)
     whole = read_whole(ArraySource(X, y, weight))
     np.testing.assert_array_equal(whole.y, y)
     np.testing.assert_array_equal(whole.weight, weight)

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from suffice.sources import FrameSource
 
-N = 10_000
+N = 20_000
 
 
 def mixed_columns():
@@ -253,6 +253,6 @@ def test_sparse_pandas_columns(read_whole):
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 def test_repr_and_pickle(read_whole, make):
     source = FrameSource(make(mixed_columns()))
-    assert repr(source).startswith("FrameSource(10,000 rows x 5 columns of p")
+    assert repr(source).startswith("FrameSource(20,000 rows x 5 columns of p")
     copy = read_whole(pickle.loads(pickle.dumps(source)))
     np.testing.assert_array_equal(copy.X, as_matrix(mixed_columns()))

@@ -1,7 +1,7 @@
 """One pass over a source: every block summarised, the statistics merged.
 
-Blocks have fixed boundaries, and their statistics merge in a fixed tree: runs of eight
-blocks first, then runs of eight of those, and so on.  Which thread did what leaves no
+Blocks have fixed boundaries, and their statistics merge in a fixed tree: runs of four
+blocks first, then eight of those, eight of these, and so on.  Which thread did what leaves no
 trace in the result: it has the same bits at any number of threads, and for any source
 of the same rows.
 
@@ -28,6 +28,9 @@ from suffice.sources.base import Block, Piece, Source
 
 FAN_IN = 8
 """Statistics that merge at once."""
+
+RUN = 4
+"""Blocks that a thread takes at a time: what is in flight is a few runs."""
 
 LARGE_STATISTIC = 1 << 22
 """Bytes from which statistics are added up one by one, not to hold several."""
@@ -93,7 +96,7 @@ def map_rows(
 def in_order(
     source: Source, work: Callable[[list[Piece]], T], n_jobs: int | None = None
 ) -> Generator[T, None, None]:
-    """Results of `work` on each run of eight blocks, in the rows' order.
+    """Results of `work` on each run of four blocks, in the rows' order.
 
     An exception in a block, in the reading, or in the caller (Ctrl-C) stops the pass:
     what was not started is dropped, what runs is waited for, a block each.
@@ -194,7 +197,7 @@ def _runs(source: Source) -> Generator[list[Piece], None, None]:
     # Closed here and not by the garbage collector, whom a kept traceback would hold off.
     pieces = source.pieces()
     try:
-        while run := list(islice(pieces, FAN_IN)):
+        while run := list(islice(pieces, RUN)):
             yield run
     finally:
         getattr(pieces, "close", tuple)()
