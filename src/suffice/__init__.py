@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from suffice.catalogue import load as load
     from suffice.engines.settings import config as config
+    from suffice.fitting.algebra import merge as merge
     from suffice.linear.linear_regression import LinearRegression as LinearRegression
     from suffice.linear.ridge import Ridge as Ridge
     from suffice.sources.files import scan as scan
@@ -26,10 +27,20 @@ _PUBLIC = {
     "catalogue": "suffice.catalogue",
     "config": "suffice.engines.settings",
     "load": "suffice.catalogue",
+    "merge": "suffice.fitting.algebra",
     "scan": "suffice.sources.files",
 }
 
-__all__ = ["LinearRegression", "Ridge", "__version__", "catalogue", "config", "load", "scan"]
+__all__ = [
+    "LinearRegression",
+    "Ridge",
+    "__version__",
+    "catalogue",
+    "config",
+    "load",
+    "merge",
+    "scan",
+]
 
 
 def __getattr__(name: str) -> Any:

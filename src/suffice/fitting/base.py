@@ -15,10 +15,10 @@ from __future__ import annotations
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
-from functools import partial, wraps
+from collections.abc import Callable, Sequence
+from functools import partial
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +34,12 @@ from sklearn.utils.validation import (
 
 from suffice.engines.passes import map_rows, reduce
 from suffice.engines.workers import one_blas_thread
+from suffice.fitting.algebra import Algebra
 from suffice.fitting.callbacks import CallbackSupportMixin, FitTask, fit_task, with_callbacks
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.registry import register
 from suffice.fitting.trace import Trace
+from suffice.fitting.transaction import all_or_nothing
 from suffice.numerics.double_double import DoubleDouble
 from suffice.sources import Block, Source, as_source
 from suffice.sources.finite import describe_non_finite
@@ -48,26 +50,8 @@ from suffice.statistics.moments import Moments, Precision
 register(DoubleDouble)
 register(Moments)
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 LARGEST_KEPT_STATISTIC = 256 << 20
 """Bytes up to which a model keeps its statistic."""
-
-
-def all_or_nothing(method: F) -> F:
-    """Make a method leave its model as it was when it fails, whatever the failure."""
-
-    @wraps(method)
-    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = dict(vars(self))
-        try:
-            return method(self, *args, **kwargs)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-
-    return guarded  # type: ignore[return-value]
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
@@ -123,13 +107,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         callbacks = fit_task(self, X, y, sample_weight, self._most_passes())
         with one_blas_thread(), callbacks as task:
             self._learn(source, task)
-        if not self.certificate_.holds:
-            warnings.warn(
-                f"{type(self).__name__}: {self._advice(self.certificate_)}",
-                ConvergenceWarning,
-                stacklevel=4,  # past the two decorators, to the caller's line
-            )
+        self._warn_unless_proved(stacklevel=5)  # past two decorators, to the caller's line
         return self
+
+    def _warn_unless_proved(self, stacklevel: int) -> None:
+        if not self.certificate_.holds:
+            message = f"{type(self).__name__}: {self._advice(self.certificate_)}"
+            warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
 
     @abstractmethod
     def _learn(self, source: Source, task: FitTask) -> None:
@@ -145,7 +129,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     # --- from what users pass to sources --------------------------------------------------
 
-    def _training_source(self, X: Any, y: Any, sample_weight: Any) -> Source:
+    def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
+        """The rows to learn from; with `reset=False`, rows of an earlier fit's columns."""
         if isinstance(X, Source):
             if y is not None or sample_weight is not None:
                 raise ValueError(
@@ -156,14 +141,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 raise ValueError(
                     f"{type(self).__name__} needs a target: name it in scan(…, target=…)"
                 )
-            self._set_names(X)
+            self._take_names(X, reset)
             return X
         _refuse_strangers(X)
         weight = self._checked_weight(sample_weight, X)
         y = _without_absent(y, weight)
         if is_frame(X):
-            return self._frame_source(X, y, weight)
-        if self._is_plain(X, y):
+            return self._frame_source(X, y, weight, reset)
+        if reset and self._is_plain(X, y):
             self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_ = X.shape[1]
             return as_source(X, y, weight)
@@ -171,6 +156,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             "accept_sparse": self._accepts_sparse(),
             "dtype": "numeric",
             "ensure_all_finite": False,
+            "reset": reset,
         }
         if y is None and not self.__sklearn_tags__().target_tags.required:
             X = validate_data(self, X, **checks)
@@ -193,7 +179,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             and self._target_checks().get("y_numeric", False)
         )
 
-    def _frame_source(self, X: Any, y: Any, weight: Any) -> Source:
+    def _frame_source(self, X: Any, y: Any, weight: Any, reset: bool) -> Source:
         """A data frame stays where it is: only its names and the target are checked here."""
         if y is not None:
             y = _check_y(y, estimator=self, **self._target_checks())
@@ -203,7 +189,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
         source = as_source(X, y, weight)
-        self._set_names(source)
+        self._take_names(source, reset)
         return source
 
     def _accepts_sparse(self) -> str | bool:
@@ -220,7 +206,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         )
 
-    def _set_names(self, source: Source) -> None:
+    def _take_names(self, source: Source, reset: bool = True) -> None:
+        """Learn the columns' names and number, or compare them with those of the fit."""
+        if not reset:
+            self._check_names(source)
+            return
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = source.n_columns
         if source.feature_names is not None:
@@ -327,7 +317,7 @@ class Solved(NamedTuple):
     objective: float
 
 
-class OnePass(Estimator):
+class OnePass(Algebra, Estimator):
     """A model computed from one statistic, which it keeps.
 
     Attributes
@@ -349,9 +339,24 @@ class OnePass(Estimator):
         None asks for a second pass in double-double.
         """
 
+    def _solve_anyway(self, statistic: Any) -> Solved:
+        """`_solve` where the rows cannot be read again: as well as this statistic allows."""
+        solved = self._solve(statistic)
+        assert solved is not None
+        return solved
+
     def _skips_float64(self, source: Source) -> bool:
         """Whether, by the shape of the data alone, only double-double will do."""
         return False
+
+    def _check_target(self, source: Source) -> None:
+        """Raise unless the target of further rows is like that of the fit."""
+
+    def _check_target_of(self, other: Self) -> None:
+        """Raise unless another model of this kind has a target like this one's."""
+
+    def _adopt_private(self, models: Sequence[Self]) -> None:
+        """Take over what merged models know beyond their statistics."""
 
     def _learn(self, source: Source, task: FitTask) -> None:
         trace = Trace()
@@ -361,7 +366,7 @@ class OnePass(Estimator):
         def attributes() -> dict[str, Any] | None:
             return None if solved is None else self._fitted_attributes()
 
-        for precision in precisions[self._skips_float64(source) :]:
+        for precision in precisions[getattr(self, "exact", False) or self._skips_float64(source) :]:
             began = time.perf_counter()
             with task.one_pass(attributes):
                 statistic = self._pass(source, partial(self._summarize, precision=precision))

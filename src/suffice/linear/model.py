@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +31,15 @@ from suffice.linear.least_squares import (
     is_small,
     joined,
     normal_equations,
+    solve,
     solve_if_accurate,
 )
 from suffice.linear.rows_side import solve_on_rows
 from suffice.numerics.double_double import UNIT, Array
 from suffice.sources import Block, Source
 from suffice.statistics.moments import NOTHING, Moments, Precision
+
+S = TypeVar("S", bound=Solution | None)
 
 MOST_COLUMNS = int(np.sqrt(LARGEST_KEPT_STATISTIC / 8))
 """Columns up to which their moments are formed."""
@@ -94,7 +97,12 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
             self._learn_by_gradients(source, task)
         else:
             super()._learn(source, task)
-        self.n_iter_ = len(self.trace_)
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of passes over the data."""
+        check_is_fitted(self)
+        return len(self.trace_)
 
     def _shape_of_target(self, source: Source) -> tuple[int, ...]:
         return source.target_shape
@@ -112,10 +120,27 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
         self._fitted_intercept = self.fit_intercept
         if moments.precision == "float64" and is_small(moments.count, len(moments.magnitude)):
             return None
-        solutions = self._solve_each(self._equations(moments))
+        solutions = self._solve_each(self._equations(moments), solve_if_accurate)
         if any(solution is None for solution in solutions):
             return None
         return self._set(joined([s for s in solutions if s is not None]))
+
+    def _solve_anyway(self, moments: Moments) -> Solved:
+        self._fitted_intercept = self.fit_intercept
+        return self._set(joined(self._solve_each(self._equations(moments), solve)))
+
+    def _check_target(self, source: Source) -> None:
+        self._check_target_shape(self._shape_of_target(source))
+
+    def _check_target_of(self, other: Self) -> None:
+        self._check_target_shape(other._target_shape)
+
+    def _check_target_shape(self, shape: tuple[int, ...]) -> None:
+        if shape != self._target_shape:
+            raise ValueError(
+                f"the target has shape (rows, {', '.join(map(str, shape))}), but in the fit it "
+                f"had (rows, {', '.join(map(str, self._target_shape))})"
+            )
 
     def _equations(self, moments: Moments) -> NormalEquations:
         return normal_equations(moments, self._n_targets(), self._fitted_intercept)
@@ -123,18 +148,17 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
     def _n_targets(self) -> int:
         return int(np.prod(self._target_shape))
 
-    def _solve_each(self, equations: NormalEquations) -> list[Solution | None]:
-        """The solutions for each distinct penalty, joined back in the targets' order."""
+    def _solve_each(
+        self, equations: NormalEquations, solver: Callable[[NormalEquations, Any], S]
+    ) -> list[S]:
+        """The solutions for each distinct penalty, in the targets' order."""
         alphas = self._alphas(self._n_targets())
         if not alphas.any():
-            return [solve_if_accurate(equations, np.zeros(self.n_features_in_))]
+            return [solver(equations, np.zeros(self.n_features_in_))]
         scale = self._penalty_scale(equations.x_variance)
         if (alphas == alphas[0]).all():
-            return [solve_if_accurate(equations, scale * alphas[0])]
-        return [
-            solve_if_accurate(equations.for_target(t), scale * alpha)
-            for t, alpha in enumerate(alphas)
-        ]
+            return [solver(equations, scale * alphas[0])]
+        return [solver(equations.for_target(t), scale * alpha) for t, alpha in enumerate(alphas)]
 
     def _set(self, solution: Solution) -> Solved:
         coef = solution.coef.round().T

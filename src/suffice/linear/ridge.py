@@ -73,6 +73,9 @@ class Ridge(LeastSquaresModel):
     standardize : bool, default=False
         Penalise coefficients of columns in units of their standard deviation.  The
         coefficients are reported in the user's units either way.
+    exact : bool, default=False
+        Keep the statistic in double-double from the start, so that `forget` has digits to
+        spare.  Takes about eight times as long.
 
     Attributes
     ----------
@@ -107,7 +110,9 @@ class Ridge(LeastSquaresModel):
         "positive": ["boolean"],
         "random_state": ["random_state"],
         "standardize": ["boolean"],
+        "exact": ["boolean"],
     }
+    _refit_parameters = ("alpha", "fit_intercept", "standardize")
 
     def __init__(
         self,
@@ -121,6 +126,7 @@ class Ridge(LeastSquaresModel):
         positive: bool = False,
         random_state: Any = None,
         standardize: bool = False,
+        exact: bool = False,
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -131,6 +137,7 @@ class Ridge(LeastSquaresModel):
         self.positive = positive
         self.random_state = random_state
         self.standardize = standardize
+        self.exact = exact
 
     def _alphas(self, n_targets: int) -> Array:
         alpha = np.asarray(self.alpha, dtype=np.float64)

@@ -227,7 +227,7 @@ class Moments:
             scatter = DoubleDouble.of(self.scatter) - part.scatter - between
         else:
             scatter = self.rounded_scatter - part.rounded_scatter - between.hi
-        return Moments(
+        left_over = Moments(
             count=self.count - part.count,
             weight=left,
             mean=mean,
@@ -240,6 +240,13 @@ class Moments:
             ),
             roundings=max(self.roundings, part.roundings) + 4,
         )
+        squares = np.diagonal(left_over.rounded_scatter)
+        if (squares < -4 * left_over.error_unit * left_over.magnitude).any():
+            raise ValueError(
+                "less than nothing would stay of a column's squares: these rows, with these "
+                "weights, are not part of the statistic"
+            )
+        return left_over
 
     @property
     def precision(self) -> Precision:
