@@ -13,11 +13,27 @@ import sys
 import traceback
 from pathlib import Path
 
-from benchmarks import digits, least_squares, parquet, starts
+from benchmarks import (
+    decomposition,
+    digits,
+    generative,
+    least_squares,
+    parquet,
+    selection,
+    starts,
+)
 from benchmarks.harness import Failure, Options, Result, Row, Table, in_fresh_process
 from benchmarks.report import cells, document, grid
 
-ROWS: tuple[Row, ...] = (*least_squares.ROWS, parquet.ROW, digits.ROW, starts.ROW)
+ROWS: tuple[Row, ...] = (
+    *least_squares.ROWS,
+    *generative.ROWS,
+    *decomposition.ROWS,
+    *selection.ROWS,
+    parquet.ROW,
+    digits.ROW,
+    starts.ROW,
+)
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
 

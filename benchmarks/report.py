@@ -20,6 +20,7 @@ PACKAGES = (
     "scikit-learn",
     "scikit-learn-intelex",
     "statsmodels",
+    "cvmatrix",
 )
 
 HEADS = ("work", "ours", "peers", "ratio", "bar", "met?", "agreement")

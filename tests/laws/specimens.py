@@ -19,8 +19,15 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from suffice import statistics
+from suffice.sources import Columns
+from suffice.statistics.class_moments import ClassMoments
+from suffice.statistics.column_moments import ColumnMoments
+from suffice.statistics.extremes import Extremes
+from suffice.statistics.grouped import Grouped
 from suffice.statistics.moments import Moments
+from suffice.statistics.observed import Observed
 from suffice.statistics.sums import Sums
+from suffice.statistics.value_counts import ValueCounts
 from tests.numerics.rational import U, exactly
 from tests.statistics.rows import Rows, mean_of, rows
 
@@ -42,6 +49,8 @@ class Specimen:
     agree : callable
         Fails unless two could be the same, within the errors that they admit; without
         errors, unless they are equal.  How many rows there were is not compared.
+    hands_on : bool
+        Whether a merge may hand on, as it is, what only one part has: nothing writes to it.
     """
 
     name: str
@@ -50,6 +59,7 @@ class Specimen:
     summarize: Callable[[Rows], Any]
     zero: Callable[[int], Any]
     agree: Callable[[Any, Any], None]
+    hands_on: bool = False
 
     @property
     def subtracts(self) -> bool:
@@ -68,6 +78,7 @@ def contents(value: Any) -> Iterator[Any]:
         for field in dataclasses.fields(value):
             yield from contents(getattr(value, field.name))
     elif isinstance(value, Mapping):
+        yield len(value)
         for key in value:
             yield key
             yield from contents(value[key])
@@ -89,7 +100,10 @@ def assert_identical(a: Any, b: Any) -> None:
     for x, y in zip(contents(a), contents(b), strict=True):
         assert np.shape(x) == np.shape(y)
         assert np.asarray(x).dtype == np.asarray(y).dtype
-        assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
+        if np.asarray(x).dtype == object:  # whose bytes are addresses
+            assert np.asarray(x).tolist() == np.asarray(y).tolist()
+        else:
+            assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
 
 
 def mergeable_classes(package: Any = statistics) -> set[type]:
@@ -138,6 +152,66 @@ def moments_specimens() -> Iterator[Specimen]:
             )
 
 
+# --- moments of columns by themselves ------------------------------------------------------
+
+
+def holed(block: Rows) -> Rows:
+    """Some cells of the second column missing; a row decides by its own value."""
+    Z = np.array(block.Z)
+    Z[np.frexp(Z[:, 0])[0] > 0.8, 1] = np.nan
+    return Rows(Z, block.weight)
+
+
+def labels_of(block: Rows) -> Any:
+    """Three classes; a row decides by its own value."""
+    return (np.abs(np.frexp(block.Z[:, 0])[0]) * 64).astype(np.int64) % 3
+
+
+def column_moments_agree(a: ColumnMoments, b: ColumnMoments) -> None:
+    """No difference is larger than the two error bounds together (see `ColumnMoments`)."""
+    assert a.count.shape == b.count.shape
+    weight = exactly(a.weight)
+    assert np.all(abs(weight - exactly(b.weight)) <= 64 * U**2 * weight)
+    roots = [Fraction(m.error_unit) * exactly(np.sqrt(m.magnitude * (1 + 1e-15))) for m in (a, b)]
+    assert np.all((mean_of(a) - mean_of(b)) ** 2 * weight <= sum(roots) ** 2)
+    bound = sum(Fraction(m.error_unit) * exactly(m.magnitude) for m in (a, b))
+    assert np.all(abs(exactly(a.scatter) - exactly(b.scatter)) <= bound)
+    for m in (a, b):
+        nothing = m.count == 0
+        assert not any(np.any(v[nothing]) for v in (m.mean.hi, m.rounded_scatter, m.weight.hi))
+
+
+def class_moments_agree(a: ClassMoments, b: ClassMoments) -> None:
+    assert a.labels.tolist() == b.labels.tolist()
+    weight = exactly(a.weight)
+    assert np.all(abs(weight - exactly(b.weight)) <= 64 * U**2 * weight)
+    column_moments_agree(a.columns, b.columns)
+
+
+def column_specimens() -> Iterator[Specimen]:
+    for precision in ("float64", "double-double"):
+        yield Specimen(
+            name=f"{precision} moments of columns with missing cells",
+            statistic=ColumnMoments,
+            rows=rows(most=8, columns=2).map(holed),
+            summarize=lambda block, precision=precision: ColumnMoments.summarize(
+                block.Z, block.weight, precision
+            ),
+            zero=lambda d, precision=precision: ColumnMoments.zero(d, precision),
+            agree=column_moments_agree,
+        )
+        yield Specimen(
+            name=f"{precision} moments of classes",
+            statistic=ClassMoments,
+            rows=rows(most=8, columns=2).map(holed),
+            summarize=lambda block, precision=precision: ClassMoments.summarize(
+                block.Z, labels_of(block), block.weight, precision
+            ),
+            zero=lambda d, precision=precision: ClassMoments.zero(d, precision),
+            agree=class_moments_agree,
+        )
+
+
 # --- sums ----------------------------------------------------------------------------------
 
 
@@ -156,8 +230,93 @@ def plain_sums(block: Rows) -> Sums:
     return Sums((np.asarray(weight.sum()), weighed.sum(axis=0), block.Z.T @ weighed))
 
 
+# --- values and ranges ---------------------------------------------------------------------
+
+
+@st.composite
+def rows_with_gaps(draw: st.DrawFn) -> Rows:
+    """Few distinct whole numbers, some of them missing, and whole weights."""
+    block = draw(integer_rows())
+    Z = np.mod(block.Z, 5.0)
+    return Rows(np.where(Z == 4.0, np.nan, Z), block.weight)
+
+
+def as_text(Z: Any) -> Columns:
+    names = np.array(["Ulm", "Köln", "Rome", "東京", None], dtype=object)
+    return Columns([names[np.where(np.isnan(column), 4, column % 4).astype(int)] for column in Z.T])
+
+
+def observed(block: Rows) -> Observed:
+    there = np.ones(len(block), bool) if block.weight is None else block.weight > 0
+    Z = block.Z[there]
+    values = ValueCounts.summarize(block.Z, block.weight)
+    return Observed(len(Z), np.isnan(Z).sum(axis=0), values)
+
+
+def counts_agree(a: ValueCounts, b: ValueCounts) -> None:
+    """The same values with the same weights; the numbers of rows are not compared."""
+    assert (a.count == 0) == (b.count == 0)
+    assert_identical(a.values, b.values)
+    assert_identical(a.weights, b.weights)
+
+
+def observed_agree(a: Observed, b: Observed) -> None:
+    counts_agree(a.values, b.values)  # type: ignore[arg-type]
+    assert ((a.missing > 0) == (b.missing > 0)).all()
+
+
+def value_specimens() -> Iterator[Specimen]:
+    makers = {"numbers": np.asarray, "CSR": sparse.csr_array, "text": as_text}
+    for kind, make in makers.items():
+        yield Specimen(
+            name=f"value counts of {kind}",
+            statistic=ValueCounts,
+            rows=rows_with_gaps(),
+            summarize=lambda block, make=make: ValueCounts.summarize(make(block.Z), block.weight),
+            zero=ValueCounts.zero,
+            agree=counts_agree,
+        )
+    yield Specimen(
+        name="observed cells",
+        statistic=Observed,
+        rows=rows_with_gaps(),
+        summarize=observed,
+        zero=lambda d: Observed.zero(d, ValueCounts.zero(d)),
+        agree=observed_agree,
+    )
+    yield Specimen(
+        name="extremes",
+        statistic=Extremes,
+        rows=rows_with_gaps(),
+        summarize=lambda block: Extremes.summarize(block.Z, block.weight),
+        zero=Extremes.zero,
+        agree=lambda a, b: assert_identical((a.low, a.high), (b.low, b.high)),
+    )
+
+
+# --- groups --------------------------------------------------------------------------------
+
+
+def by_parity(block: Rows) -> Grouped:
+    """Sums of the rows whose first number is even, and of the others; no rows, no group."""
+    there = np.ones(len(block), dtype=bool) if block.weight is None else block.weight > 0
+    group = np.where(there, block.Z[:, 0].astype(np.int64) % 2, -1)
+    return Grouped.summarize(group, lambda rows: plain_sums(block[rows]))
+
+
+def groups_identical(a: Grouped, b: Grouped) -> None:
+    def plain(grouped: Grouped) -> Grouped:
+        return Grouped(
+            {g: Sums(tuple(map(np.asarray, part.values))) for g, part in grouped.parts.items()}
+        )
+
+    assert_identical(plain(a), plain(b))
+
+
 SPECIMENS = [
     *moments_specimens(),
+    *column_specimens(),
+    *value_specimens(),
     Specimen(
         name="sums of integers",
         statistic=Sums,
@@ -167,5 +326,14 @@ SPECIMENS = [
         agree=lambda a, b: assert_identical(
             Sums(tuple(map(np.asarray, a.values))), Sums(tuple(map(np.asarray, b.values)))
         ),
+    ),
+    Specimen(
+        name="sums of integers by group",
+        statistic=Grouped,
+        rows=integer_rows(),
+        summarize=by_parity,
+        zero=lambda d: Grouped.zero(),
+        agree=groups_identical,
+        hands_on=True,
     ),
 ]

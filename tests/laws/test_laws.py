@@ -140,7 +140,7 @@ def test_any_partition_is_one_block(specimen, data):
     merged = merge_in_some_tree(data.draw, specimen.statistic.merge, parts)
     whole = specimen.summarize(block)
     specimen.agree(merged, whole)
-    assert getattr(merged, "count", 0) == getattr(whole, "count", 0)
+    assert np.array_equal(getattr(merged, "count", 0), getattr(whole, "count", 0))
 
 
 @every_specimen
@@ -250,7 +250,7 @@ def test_results_share_no_memory(specimen, data):
     assume(all(len(block.present) for block in blocks))
     merged = specimen.statistic.merge(parts)
     results = [merged, *([merged.subtract(parts[0])] if specimen.subtracts else [])]
-    memory = [*arrays(parts), *(arrays(blocks))]
+    memory = [*([] if specimen.hands_on else arrays(parts)), *arrays(blocks)]
     for result in results:
         assert not any(np.shares_memory(x, y) for x in arrays(result) for y in memory)
     for part in parts:

@@ -162,7 +162,7 @@ def test_a_bad_number_is_named_with_its_place(tmp_path, note):
     rows = "".join(f"{i},{note},1\n" for i in range(300))
     text = f"x,note,y\n{rows}12;5,,1\n"
     with pytest.raises(ValueError, match=r"Column 'x' of '.*a\.csv' holds '12;5' in row 302 "):
-        load_all(scan(write(tmp_path, text), target="y", features=["x"]))
+        numbers_of(scan(write(tmp_path, text), target="y", features=["x"]))
 
 
 def test_text_later_in_a_column_of_numbers(tmp_path):
@@ -173,13 +173,39 @@ def test_text_later_in_a_column_of_numbers(tmp_path):
         load_all(source)
 
 
+def numbers_of(source):
+    """What a model that needs numbers does with a source."""
+    source.refuse_text()
+    return load_all(source)
+
+
 def test_text_where_numbers_are_needed(tmp_path):
     path = write(tmp_path, "x,city,y\n1,Rome,2\n2,Oslo,3\n")
-    with pytest.raises(ValueError, match=r"Column 'city' of '.*a.csv' holds 'Rome' in row 2 "):
-        scan(path, target="y")
+    words = r"Column 'city' of '.*a.csv' holds 'Rome' in row 2 .*OneHotEncoder"
+    with pytest.raises(ValueError, match=words):
+        numbers_of(scan(path, target="y"))
     path = write(tmp_path, "x,when,y\n1,2024-01-01,2\n")
     with pytest.raises(ValueError, match=r"Column 'when' of '.*a.csv' holds '2024-01-01' in row 2"):
-        scan(path, target="y")
+        numbers_of(scan(path, target="y"))
+    with pytest.raises(ValueError, match=r"Column 'when' of '.*a.csv' holds '2024-01-01' in row 2"):
+        scan(path, target="y", features=["x"], weight="when")
+
+
+def test_text_features_are_read_as_text(tmp_path):
+    path = write(tmp_path, "x,city,y\n1,Rome,2\n,,3\n2,NA,4\n")
+    source = scan(path, target="y")
+    assert source.kinds == ("number", "text")
+    (block,) = load_all(source)
+    np.testing.assert_array_equal(block.X.column(0), [1.0, np.nan, 2.0])
+    assert block.X.column(1).tolist() == ["Rome", None, "NA"]
+
+
+def test_numbers_in_one_csv_file_and_text_in_another_are_text(tmp_path):
+    write(tmp_path, "zip,y\n89073,1\n", "a.csv")
+    write(tmp_path, "zip,y\nW1A,2\n", "b.csv")
+    source = scan(tmp_path, target="y")
+    values = [value for block in load_all(source) for value in block.X.column(0)]
+    assert values == ["89073", "W1A"]
 
 
 @pytest.mark.parametrize("n_rows", [1, 100])

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import ipc, parquet
 
+from suffice import Ridge
 from suffice.sources import scan
 
 
@@ -61,15 +62,30 @@ def test_many_columns_are_not_all_listed(tmp_path):
     assert "'x20'" not in message
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [("city", "string"), ("when", "date32"), ("nested", "list<")]
-)
-def test_features_that_are_no_numbers(rides, name, kind):
+@pytest.mark.parametrize(("name", "kind"), [("when", "date32"), ("nested", "list<")])
+def test_features_that_are_neither_numbers_nor_text(rides, name, kind):
     message = error_of(rides, features=["miles", name])
     assert f"Column {name!r} (feature) of {str(rides)!r} has type {kind}" in message
     assert "accepted are numbers" in message
+    assert "and text to be encoded" in message
+
+
+@pytest.mark.parametrize("name", ["city", "when", "nested"])
+def test_weights_that_are_no_numbers(rides, name):
     message = error_of(rides, features=["miles"], weight=name)
     assert f"Column {name!r} (weight)" in message
+
+
+@pytest.mark.parametrize("method", ["fit", "predict", "score"])
+def test_text_features_are_refused_by_models_that_need_numbers(rides, method):
+    source = scan(rides, target="fare", features=["miles", "city"])
+    model = Ridge()
+    if method != "fit":
+        model.fit(np.ones((3, 2)), [1.0, 2.0, 3.0])
+    words = rf"Column 'city' \(feature\) of '{rides}' has type string; .*OneHotEncoder"
+    with pytest.raises(ValueError, match=words):
+        getattr(model, method)(source)
+    assert hasattr(model, "coef_") == (method != "fit")
 
 
 @pytest.mark.parametrize("name", ["when", "nested"])
@@ -80,7 +96,7 @@ def test_targets_that_are_neither_numbers_nor_text(rides, name):
 
 
 def test_all_columns_by_default_means_all(rides):
-    assert "Column 'city' (feature)" in error_of(rides, target="fare")
+    assert "Column 'when' (feature)" in error_of(rides, target="fare")
 
 
 def test_bad_weights_are_named_with_their_row(rides):
@@ -135,7 +151,10 @@ def test_files_that_disagree(tmp_path):
     assert message.startswith(f"{str(second)!r} has no column 'z' (feature), which {first!r} has.")
     pd.DataFrame({"x": [1.0], "z": ["one"], "y": [1.0]}).to_parquet(second)
     message = error_of(tmp_path, target="y")
-    assert message.startswith(f"Column 'z' (feature) of {str(second)!r} has type")
+    assert message == (
+        f"Column 'z' (feature) holds int64 in {first!r}, but column 'z' holds text in "
+        f"{str(second)!r}; a feature is all numbers or all text."
+    )
     pd.DataFrame({"x": [1.0], "z": [1], "y": ["one"]}).to_parquet(second)
     message = error_of(tmp_path, target="y")
     assert message == (
@@ -262,3 +281,13 @@ def test_files_that_changed_or_vanished_since_the_scan(tmp_path):
     path.unlink()
     with pytest.raises(ValueError, match=r"a.parquet' is gone"):
         list(source.pieces())
+
+
+def test_a_column_that_changed_its_kind_since_the_scan(tmp_path):
+    path = tmp_path / "a.parquet"
+    for before, after, words in (([1.0], ["one"], "not numeric"), (["one"], [1.0], "not text")):
+        pd.DataFrame({"x": before}).to_parquet(path)
+        source = scan(path)
+        pd.DataFrame({"x": after}).to_parquet(path)
+        with pytest.raises(ValueError, match=rf"column 'x' is now of type .*, {words}"):
+            list(source.pieces())

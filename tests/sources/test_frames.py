@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from suffice import Ridge
 from suffice.sources import FrameSource
 
 N = 20_000
@@ -147,29 +148,95 @@ def test_values_survive_bit_for_bit(values, cut, make):
 
 
 TODAY = datetime.date(2024, 2, 29)
-REFUSED = [
+TEXTS = [
     (pd.DataFrame({"a": [1], "city": ["Rome"]}), "'city' has type str"),
     (pd.DataFrame({"a": [1], "city": pd.Categorical(["Rome"])}), "'city' has type category"),
-    (pd.DataFrame({"a": [1], "city": pd.Categorical([3])}), "'city' has type category"),
-    (pd.DataFrame({"a": [1], "when": pd.to_datetime(["2024"])}), r"'when' has type datetime64"),
-    (pd.DataFrame({"a": [1], "odd": pd.Series([[1]], dtype=object)}), "'odd' has type object"),
     (pd.DataFrame({"a": [1], "odd": pd.Series(["1"], dtype=object)}), "'odd' has type object"),
-    (pd.DataFrame({"a": [1], "z": [1j]}), "'z' has type complex128"),
     (pd.DataFrame({"a": pd.Series(["x"], dtype=pd.ArrowDtype(pa.string()))}), "'a' has type str"),
-    (pd.DataFrame({"a": [1], "gone": pd.to_timedelta([1], unit="s")}), "'gone' has type timedelta"),
+    (pd.DataFrame({"a": pd.Series(["x"], dtype="string")}), "'a' has type string"),
     (pl.DataFrame({"a": [1], "city": ["Rome"]}), "'city' has type String"),
-    (pl.DataFrame({"a": [1], "when": [TODAY]}), "'when' has type Date"),
-    (pl.DataFrame({"a": [1], "list": [[1, 2]]}), "'list' has type List"),
     (pl.DataFrame({"c": ["x"]}, schema={"c": pl.Categorical}), "'c' has type Categorical"),
+    (pl.DataFrame({"c": ["x"]}, schema={"c": pl.Enum(["x"])}), "'c' has type Enum"),
     (pa.table({"a": [1], "city": ["Rome"]}), "'city' has type string"),
-    (pa.table({"a": [1], "when": [TODAY]}), "'when' has type date32"),
-    (pa.table({"a": [1], "nested": [{"b": 1}]}), "'nested' has type struct"),
     (pa.table({"c": pa.array(["x"]).dictionary_encode()}), "'c' has type dictionary"),
 ]
 
 
+@pytest.mark.parametrize(("frame", "words"), TEXTS, ids=[words for _, words in TEXTS])
+def test_text_columns_are_named_where_numbers_are_needed(frame, words):
+    source = FrameSource(frame)
+    with pytest.raises(ValueError, match=words) as caught:
+        source.refuse_text()
+    assert "accepted are numbers" in str(caught.value)
+    assert "OneHotEncoder" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match=words):
+        Ridge().fit(frame, [1.0])
+
+
+CITIES = ["Ulm", None, "Köln", "Ulm"]
+NUMBERS = [1.5, np.nan, 3.0, 4.0]
+MIXED = {
+    "pandas": pd.DataFrame({"x": NUMBERS, "city": CITIES}),
+    "pandas object": pd.DataFrame({"x": NUMBERS, "city": pd.Series(CITIES, dtype=object)}),
+    "pandas category": pd.DataFrame({"x": NUMBERS, "city": pd.Categorical(CITIES)}),
+    "pandas arrow": pd.DataFrame(
+        {"x": NUMBERS, "city": pd.Series(CITIES, dtype=pd.ArrowDtype(pa.string()))}
+    ),
+    "pandas string": pd.DataFrame({"x": NUMBERS, "city": pd.Series(CITIES, dtype="string")}),
+    "polars": pl.DataFrame({"x": NUMBERS, "city": CITIES}),
+    "polars categorical": pl.DataFrame(
+        {"x": NUMBERS, "city": CITIES}, schema={"x": pl.Float64, "city": pl.Categorical}
+    ),
+    "arrow": pa.table({"x": NUMBERS, "city": CITIES}),
+    "arrow dictionary": pa.table({"x": NUMBERS, "city": pa.array(CITIES).dictionary_encode()}),
+    "arrow chunks": pa.concat_tables(
+        [
+            pa.table({"x": [x], "city": pa.array([c], pa.string())})
+            for x, c in zip(NUMBERS, CITIES, strict=True)
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("frame", MIXED.values(), ids=MIXED)
+def test_numbers_and_text_side_by_side(frame):
+    source = FrameSource(frame, y=[1, 2, 3, 4], weight=[1, 2, 0, 1])
+    assert source.kinds == ("number", "text")
+    for copy in (source, pickle.loads(pickle.dumps(source))):
+        block = next(copy.pieces()).load()
+        assert block.X.shape == (4, 2)
+        np.testing.assert_array_equal(block.X.column(0), NUMBERS)
+        assert block.X.column(0).dtype == np.float64
+        assert block.X.column(1).tolist() == CITIES
+        assert block.y.tolist() == [1, 2, 3, 4]
+    part = source.rows(2, 4)
+    assert part.X.column(1).tolist() == CITIES[2:]
+
+
+def test_categories_of_numbers_are_numbers(read_whole):
+    frame = pd.DataFrame({"a": [1, 2, 3], "floor": pd.Categorical([3, None, 1])})
+    source = FrameSource(frame)
+    assert source.kinds is None
+    np.testing.assert_array_equal(read_whole(source).X, [[1, 3], [2, np.nan], [3, 1]])
+
+
+REFUSED = [
+    (pd.DataFrame({"a": [1], "when": pd.to_datetime(["2024"])}), r"'when' has type datetime64"),
+    (pd.DataFrame({"a": [1], "odd": pd.Series([[1]], dtype=object)}), "'odd' has type object"),
+    (pd.DataFrame({"a": [1, 2], "odd": pd.Series(["1", 2], dtype=object)}), "'odd' has type obj"),
+    (pd.DataFrame({"c": pd.Categorical(pd.to_datetime(["2024"]))}), "'c' has type category"),
+    (pd.DataFrame({"a": [1], "z": [1j]}), "'z' has type complex128"),
+    (pd.DataFrame({"a": [1], "gone": pd.to_timedelta([1], unit="s")}), "'gone' has type timedelta"),
+    (pl.DataFrame({"a": [1], "when": [TODAY]}), "'when' has type Date"),
+    (pl.DataFrame({"a": [1], "list": [[1, 2]]}), "'list' has type List"),
+    (pa.table({"a": [1], "when": [TODAY]}), "'when' has type date32"),
+    (pa.table({"a": [1], "nested": [{"b": 1}]}), "'nested' has type struct"),
+]
+
+
 @pytest.mark.parametrize(("frame", "words"), REFUSED, ids=[words for _, words in REFUSED])
-def test_columns_that_are_no_numbers_are_named(frame, words):
+def test_columns_of_another_kind_are_named(frame, words):
     with pytest.raises(ValueError, match=words) as caught:
         FrameSource(frame)
     assert "accepted are numbers" in str(caught.value)

@@ -436,6 +436,23 @@ def test_forgetting_most_of_the_weight(precision, heavy):
     )
 
 
+@every_precision
+@pytest.mark.parametrize("seed", range(20))
+def test_forgetting_one_row_of_nearly_all_the_weight(precision, seed):
+    # What is left of the weight has lost digits, and so has the shift of the mean.
+    rng = np.random.default_rng(seed)
+    weight = rng.uniform(0.1, 1, size=6)
+    weight[-1] = 10.0 ** rng.uniform(5, 28)
+    block = Rows(rng.normal(size=(6, 2)) + 10.0 ** rng.uniform(0, 6), weight)
+    rest, heavy = summarize(block[:5], precision), summarize(block[5:], precision)
+    for whole in (summarize(block, precision), Moments.merge([rest, heavy])):
+        left, exact = whole.subtract(heavy), block[:5].exact()
+        bound = Fraction(left.error_unit) * exactly(np.sqrt(left.magnitude * (1 + 1e-15)))
+        assert np.all((mean_of(left) - exact.mean) ** 2 * exact.weight <= bound**2)
+        error = abs(exactly(left.scatter) - exact.scatter)
+        assert np.all(error * Fraction(left.error_unit) <= np.multiply.outer(bound, bound))
+
+
 @given(block=rows(columns=2), data=st.data())
 @settings(max_examples=40)
 def test_precisions_mix(block, data):

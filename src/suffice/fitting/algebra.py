@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -26,8 +27,13 @@ from suffice.fitting.registry import saved_private
 from suffice.fitting.trace import Trace
 from suffice.fitting.transaction import all_or_nothing
 
-WITHOUT_EFFECT = frozenset({"copy", "copy_X", "n_jobs", "verbose"})
+WITHOUT_EFFECT = frozenset({"copy", "copy_X", "n_jobs", "random_state", "verbose"})
 """Parameters that may differ between models that are merged: they change no result."""
+
+IN_FLOAT64 = (
+    "the statistic is kept in float64, and without the rows it cannot be made anew: a fit with "
+    "exact=True keeps twice the digits"
+)
 
 
 class Algebra:
@@ -65,9 +71,16 @@ class Algebra:
     def _update(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._validate_params()  # type: ignore[attr-defined]
         began, kept = time.perf_counter(), self._kept()
-        new = self._statistic_of(X, y, sample_weight)
-        self._resolve("update", type(kept).merge([kept, new]), began)
-        self._warn_unless_proved(stacklevel=5)  # type: ignore[attr-defined]
+        source = self._further_rows(X, y, sample_weight)
+        # As in a fit: float64 where that suffices, and else the new rows once more.
+        done = False
+        if kept.precision == "double-double" and not self._always_exact(source):
+            merged = type(kept).merge([kept, self._statistic_of(source, "float64")])
+            done = self._resolve("update", merged, began, anyway=False)
+        if not done:
+            merged = type(kept).merge([kept, self._statistic_of(source, kept.precision)])
+            self._resolve("update", merged, began)
+        self._warn_unless_proved()  # type: ignore[attr-defined]
         return self
 
     @all_or_nothing
@@ -109,7 +122,8 @@ class Algebra:
                 f"{type(self).__name__} cannot forget: rows cannot be subtracted from "
                 f"{type(kept).__name__.lower()}; fit it again on the rows that stay"
             )
-        left = kept.subtract(self._statistic_of(X, y, sample_weight))
+        source = self._further_rows(X, y, sample_weight)
+        left = kept.subtract(self._statistic_of(source, kept.precision))
         if not np.any(left.count):
             raise ValueError("no row would stay: a model needs at least one to be learned from")
         self._resolve("forget", left, began)
@@ -121,7 +135,7 @@ class Algebra:
                 "large next to those that stay, or these determine too little. Fit with exact=True "
                 "(before forgetting), ask for fewer digits, or fit again on the rows that stay"
             )
-        self._warn_unless_proved(stacklevel=4)  # type: ignore[attr-defined]
+        self._warn_unless_proved()  # type: ignore[attr-defined]
         return self
 
     @all_or_nothing
@@ -136,8 +150,15 @@ class Algebra:
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If a parameter needs the rows, or its value is none.  The model is then as it was.
         """
         check_is_fitted(self)
+        if unknown := sorted(set(params) - set(self.get_params())):  # type: ignore[attr-defined]
+            raise ValueError(f"{type(self).__name__} has no parameter {', '.join(unknown)}")
         if strange := sorted(set(params) - set(self._refit_parameters)):
             known = ", ".join(self._refit_parameters) or "none"
             raise ValueError(
@@ -148,7 +169,7 @@ class Algebra:
         self.set_params(**params)  # type: ignore[attr-defined]
         self._validate_params()  # type: ignore[attr-defined]
         self._resolve("refit", self._kept(), began)
-        self._warn_unless_proved(stacklevel=4)  # type: ignore[attr-defined]
+        self._warn_unless_proved()  # type: ignore[attr-defined]
         return self
 
     def __add__(self, other: Any) -> Self:
@@ -166,29 +187,52 @@ class Algebra:
     def _kept(self) -> Any:
         """The statistic of all rows so far."""
         try:
-            return self.statistics_
+            kept = self.statistics_
         except AttributeError as reason:
             raise ValueError(str(reason)) from None
+        if getattr(self, "exact", False) and kept.precision == "float64":
+            raise ValueError(
+                "exact=True was set after a fit in float64, whose statistic stays what it is: "
+                "fit again, or set exact=False"
+            )
+        return kept
 
     statistics_: Any
 
-    def _statistic_of(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """The statistic of other rows, in the precision of the kept one."""
+    def _further_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """The source of rows like those of the fit."""
         model: Any = self
         source = model._training_source(X, y, sample_weight, reset=False)
         model._check_target(source)
-        summarize = partial(model._summarize, precision=self._kept().precision)
-        with one_blas_thread():
-            return model._pass(source, summarize)
+        return source
 
-    def _resolve(self, step: str, statistic: Any, began: float) -> None:
-        """Adopt a statistic: solve, certify, and add to the trace."""
+    def _always_exact(self, source: Any) -> bool:
+        model: Any = self
+        return getattr(model, "exact", False) or model._skips_float64(source)
+
+    def _statistic_of(self, source: Any, precision: str) -> Any:
         model: Any = self
         with one_blas_thread():
-            solved = model._solve_anyway(statistic)
+            return model._pass(source, partial(model._summarize, precision=precision))
+
+    def _resolve(self, step: str, statistic: Any, began: float, anyway: bool = True) -> bool:
+        """Adopt a statistic: solve, certify, and add to the trace.
+
+        With `anyway=False` only if its precision suffices; returns whether it was adopted.
+        """
+        model: Any = self
+        with one_blas_thread():
+            solved = model._solve_anyway(statistic) if anyway else model._solve(statistic)
+        if solved is None:
+            return False
         model.certificate_, model.statistics_ = solved.certificate, statistic
+        loose = not solved.certificate.holds and statistic.precision == "float64"
+        if loose and hasattr(model, "exact"):
+            notes = (*solved.certificate.notes, IN_FLOAT64)
+            model.certificate_ = replace(solved.certificate, notes=notes)
         trace = getattr(model, "trace_", Trace())
         model.trace_ = trace.extended(step, solved.objective, time.perf_counter() - began)
+        return True
 
 
 def merge(*models: Any) -> Any:
@@ -234,7 +278,7 @@ def merge(*models: Any) -> Any:
     merged._adopt_private(models)
     statistics = [model._kept() for model in models]
     merged._resolve("merge", type(statistics[0]).merge(statistics), began)
-    merged._warn_unless_proved(stacklevel=3)
+    merged._warn_unless_proved()
     return merged
 
 
@@ -248,9 +292,10 @@ def _check_alike(first: Any, other: Any) -> None:
     ours, theirs = first.get_params(deep=False), other.get_params(deep=False)
     for name in sorted(set(ours) - WITHOUT_EFFECT):
         if not _same(ours[name], theirs[name]):
+            refits = name in first._refit_parameters
             raise ValueError(
                 f"cannot merge models with {name}={ours[name]!r} and {name}={theirs[name]!r}: "
-                "refit one of them with the other's parameter first"
+                + ("refit one of them with the other's first" if refits else "fit both with one")
             )
     if first.n_features_in_ != other.n_features_in_:
         raise ValueError(
@@ -267,8 +312,9 @@ def _check_alike(first: Any, other: Any) -> None:
 def _same(a: Any, b: Any) -> bool:
     if a is b:
         return True
+    a, b = np.asarray(a), np.asarray(b)
     try:
-        return bool(np.array_equal(np.asarray(a), np.asarray(b)))
+        return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f"))
     except (TypeError, ValueError):
         return False
 

@@ -12,6 +12,7 @@ Everything else a user can do with a model comes from here.
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from abc import abstractmethod
@@ -53,6 +54,9 @@ register(Moments)
 LARGEST_KEPT_STATISTIC = 256 << 20
 """Bytes up to which a model keeps its statistic."""
 
+INSIDE = ("suffice.", "sklearn.callback")
+"""Modules whose lines a warning does not point at: ours, and what decorates `fit`."""
+
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
     """Base of all models: sources, passes, the certificate, saving.
@@ -83,6 +87,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     """What each parameter may be, in scikit-learn's terms; a model fills it in."""
 
+    _takes_text: ClassVar[bool] = False
+    """Whether feature columns may hold text."""
+
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -107,13 +114,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         callbacks = fit_task(self, X, y, sample_weight, self._most_passes())
         with one_blas_thread(), callbacks as task:
             self._learn(source, task)
-        self._warn_unless_proved(stacklevel=5)  # past two decorators, to the caller's line
+        self._warn_unless_proved()
         return self
 
-    def _warn_unless_proved(self, stacklevel: int) -> None:
+    def _warn_unless_proved(self) -> None:
         if not self.certificate_.holds:
             message = f"{type(self).__name__}: {self._advice(self.certificate_)}"
-            warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
+            warnings.warn(message, ConvergenceWarning, stacklevel=_callers_level())
 
     @abstractmethod
     def _learn(self, source: Source, task: FitTask) -> None:
@@ -125,7 +132,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def _advice(self, certificate: Certificate) -> str:
         """What to tell a user whose certificate does not hold."""
-        return f"not proved: {certificate.claim}. {' '.join(certificate.notes)}"
+        return f"not proved: {certificate.claim}. {'; '.join(certificate.notes)}"
 
     # --- from what users pass to sources --------------------------------------------------
 
@@ -211,6 +218,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         if not reset:
             self._check_names(source)
             return
+        if not self._takes_text:
+            source.refuse_text()
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = source.n_columns
         if source.feature_names is not None:
@@ -218,6 +227,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_names(self, source: Source) -> None:
         """Whether a source to predict from has the columns of the fit."""
+        if not self._takes_text:
+            source.refuse_text()
         name = type(self).__name__
         expected = getattr(self, "feature_names_in_", None)
         found = source.feature_names
@@ -244,19 +255,27 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         _refuse_strangers(X)
         if not isinstance(X, Source) and not is_frame(X):
             X = validate_data(
-                self, X, reset=False, accept_sparse=self._accepts_sparse(), dtype="numeric"
+                self,
+                X,
+                reset=False,
+                accept_sparse=self._accepts_sparse(),
+                dtype="numeric",
+                ensure_all_finite="allow-nan" if self._takes_missing() else True,
             )
             return function(X)
         source = as_source(X)
         self._check_names(source)
 
         def apply(block: Block) -> NDArray[Any]:
-            message = describe_non_finite(block, source)
+            message = describe_non_finite(block, source, self._takes_missing())
             if message:
                 raise ValueError(message)
             return function(block.X)
 
         return map_rows(source, apply, self._n_jobs())
+
+    def _takes_missing(self) -> bool:
+        return bool(self.__sklearn_tags__().input_tags.allow_nan)
 
     def _n_jobs(self) -> int | None:
         return getattr(self, "n_jobs", None)
@@ -269,7 +288,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 return summarize(block)
             except FloatingPointError as reason:
                 raise ValueError(
-                    describe_non_finite(block, source)
+                    describe_non_finite(block, source, self._takes_missing())
                     or f"Input contains {reason}: rows {block.start} to "
                     f"{block.start + block.n_rows - 1}; rescale the columns"
                 ) from None
@@ -289,6 +308,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         save_model(self, path)
 
 
+def _callers_level() -> int:
+    """How many frames up the line is that called the library, from whoever asks."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and str(frame.f_globals.get("__name__")).startswith(INSIDE):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def _refuse_strangers(X: Any) -> None:
     """Paths and collections of a cluster, which NumPy would misread or gather here."""
     if isinstance(X, (str, bytes, PathLike)) or library(X) == "dask":
@@ -303,10 +330,13 @@ def _without_absent(y: Any, weight: NDArray[np.float64] | None) -> Any:
         return y
     values = plain_array(y)[0]
     absent = weight == 0
-    if len(values) != len(weight) or values.dtype.kind != "f" or np.isfinite(values[absent]).all():
+    kind = values.dtype.kind
+    if len(values) != len(weight) or kind not in "fO" or (kind == "O" and absent.all()):
+        return y
+    if kind == "f" and np.isfinite(values[absent]).all():
         return y
     values = values.copy()
-    values[absent] = 0.0
+    values[absent] = values[~absent][0] if kind == "O" else 0.0
     return values
 
 
@@ -344,6 +374,13 @@ class OnePass(Algebra, Estimator):
         solved = self._solve(statistic)
         assert solved is not None
         return solved
+
+    def _begin(self, source: Source) -> None:
+        """Take from the rows to come what is needed beyond their statistic."""
+
+    def _keeps_statistic(self, source: Source) -> bool:
+        """Whether, by the shape of the data, a fit goes through a statistic that is kept."""
+        return True
 
     def _skips_float64(self, source: Source) -> bool:
         """Whether, by the shape of the data alone, only double-double will do."""

@@ -114,6 +114,9 @@ class Decoder:
             raise ValueError("a boolean is damaged")
         return np.frombuffer(content, dtype).astype(dtype.newbyteorder("="))[0]
 
+    def _number(self, payload: Any) -> type:
+        return _scalar_dtype(payload).type
+
     def _array(self, payload: Any) -> NDArray[Any]:
         name, order, endianness = _list(payload, 3)
         if order not in ("C", "F"):
@@ -188,7 +191,9 @@ class Decoder:
         if cls is None:
             raise ValueError(f"it holds a {node['class'][:80]!r}, which is unknown here")
         fields = _members(node["fields"], set(), set(init_fields(cls)))
-        return _construct(cls, {name: self.decode(value) for name, value in fields.items()})
+        return _checked(
+            _construct(cls, {name: self.decode(value) for name, value in fields.items()})
+        )
 
     def _model(self, payload: Any) -> Any:
         node = _members(payload, {"class", "params", "attributes"})
@@ -204,7 +209,7 @@ class Decoder:
                 raise ValueError(f"{name} cannot have {attribute[:80]!r} set: {problem}")
         model = _construct(cls, {key: self.decode(value) for key, value in params.items()})
         vars(model).update({key: self.decode(value) for key, value in attributes.items()})
-        return model
+        return _checked(model)
 
     def _tensor(self, name: Any, dtype: type | None = None) -> NDArray[Any]:
         tensor = self.unused.pop(name, None) if isinstance(name, str) else None
@@ -219,7 +224,7 @@ class Decoder:
     _READERS = {
         "int": _int, "float": _float, "str": _str, "bytes": _bytes, "tuple": _tuple,
         "dict": _dict, "mapping": _mapping, "scalar": _scalar, "array": _array,
-        "text": _text, "objects": _objects, "record": _record, "model": _model,
+        "text": _text, "objects": _objects, "record": _record, "model": _model, "number": _number,
     }  # fmt: skip
 
 
@@ -279,3 +284,17 @@ def _construct(cls: type, values: dict[str, Any]) -> Any:
         return cls(**values)
     except Exception as error:
         raise ValueError(f"{cls.__name__} does not accept what it holds: {error}") from error
+
+
+def _checked(loaded: Any) -> Any:
+    """The record or model, if its class finds that its parts fit each other.
+
+    Constructors do not ask, in the middle of a fit; and compiled loops would not notice.
+    """
+    check = getattr(type(loaded), "_check_loaded", None)
+    try:
+        if check is not None:
+            check(loaded)
+    except Exception as error:
+        raise ValueError(f"{type(loaded).__name__} is damaged: {error}") from error
+    return loaded

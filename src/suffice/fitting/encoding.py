@@ -7,6 +7,7 @@ What JSON has no word for is an object with one key, its tag:
     {"tuple": […]}  {"dict": [[key, value], …]}  {"mapping": the same, read-only}
     {"int": hexadecimal}  {"float": its bits}  {"str": UTF-8 in hexadecimal}
     {"bytes": tensor}  {"scalar": [dtype, bytes]}  {"array": [tensor, order, endianness]}
+    {"number": dtype}, a NumPy type such as numpy.float64
     {"text": {shape, …}}  {"objects": {shape, items}}
     {"record": {class, fields}}  {"model": {class, params, attributes}}
 
@@ -107,6 +108,8 @@ class Encoder:
             return {"mapping": self._pairs(value, path)}
         if isinstance(value, np.generic):
             return _encode_scalar(value, path)
+        if isinstance(value, type) and (name := number_type_name(value)):
+            return {"number": name}
         if kind in (np.ndarray, np.memmap):
             return self._array(value, path)
         if dataclasses.is_dataclass(kind):
@@ -204,6 +207,12 @@ class Encoder:
             name += "'"
         self.tensors[name] = array
         return name
+
+
+def number_type_name(cls: type) -> str | None:
+    """What files call one of NumPy's types of numbers; None if it is none."""
+    code = np.dtype(cls).str[1:] if issubclass(cls, np.generic) else ""
+    return code if code in CODES and np.dtype(code).type is cls else None
 
 
 def is_plain_key(key: Any) -> bool:

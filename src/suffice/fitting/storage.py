@@ -24,8 +24,8 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
 
@@ -40,7 +40,15 @@ from suffice.fitting.registry import (
 )
 from suffice.fitting.tensorfile import Header, pack, parse_json, read_header, read_tensors
 
-__all__ = ["load_model", "register", "register_model", "save_model", "storable"]
+__all__ = [
+    "check_writable",
+    "load_model",
+    "register",
+    "register_model",
+    "save_model",
+    "storable",
+    "written_whole",
+]
 
 FORMAT = "suffice-model"
 FORMAT_VERSION = 1
@@ -178,7 +186,23 @@ def _library_version() -> str:
 
 
 def _write_whole(path: str, buffers: Sequence[bytes | memoryview]) -> None:
-    """Write a file completely or not at all, whatever interrupts it."""
+    with written_whole(path) as file:
+        for buffer in buffers:
+            file.write(buffer)
+
+
+@contextlib.contextmanager
+def written_whole(path: str) -> Iterator[BinaryIO]:
+    """A file to be written completely or not at all, whatever interrupts it.
+
+    It is written under another name beside its destination, and renamed once its content is on
+    the disk.  A file that was there keeps its mode; a symbolic link keeps pointing to the file.
+
+    Parameters
+    ----------
+    path : str
+        Where to write; used as `open` would use it.
+    """
     target, mode = _destination(path)
     folder = os.path.dirname(target)
     # The name is chosen first, so that there is no moment at which a file exists
@@ -188,15 +212,15 @@ def _write_whole(path: str, buffers: Sequence[bytes | memoryview]) -> None:
         with open(temporary, "xb", opener=_private if mode is not None else None) as file:
             if mode is not None:
                 os.chmod(temporary, mode)
-            for buffer in buffers:
-                file.write(buffer)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename == temporary:
+        # A full disk names no file, and nobody knows the temporary one.
+        if isinstance(error, OSError) and error.errno and error.filename in (None, temporary):
             error.filename = path
         raise
     with contextlib.suppress(OSError):  # the new name reaches the disk, where folders can sync
@@ -205,6 +229,14 @@ def _write_whole(path: str, buffers: Sequence[bytes | memoryview]) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def check_writable(path: StrPath) -> None:
+    """Raise the OSError that writing to this path would, before there is anything to write."""
+    path = os.fsdecode(path)
+    folder = os.path.dirname(_destination(path)[0])
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
 
 def _private(name: str, flags: int) -> int:

@@ -47,7 +47,7 @@ def conjugate_gradients(
     run: Pass,
     task: FitTask,
     n_columns: int,
-    penalties: Callable[[Array, int], Array],
+    penalties: Callable[[Callable[[], Array], int], Array],
     n_targets: int,
     fit_intercept: bool,
     tolerance: float,
@@ -56,7 +56,7 @@ def conjugate_gradients(
     """Solve penalised least squares without forming any matrix of columns by columns."""
     centres = _centres(run, n_columns, n_targets, fit_intercept)
     B, total, squares = run(lambda block: _right_side(block, centres)).values
-    penalty = penalties(squares / centres.weight, n_targets).T
+    penalty = penalties(lambda: squares / centres.weight, n_targets).T
     unique = (penalty > 0).all()
     diagonal = squares + centres.weight * np.square(centres.mean - centres.x)
     diagonal = diagonal[:, None] + penalty

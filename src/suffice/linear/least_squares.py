@@ -41,6 +41,10 @@ ACCEPTED_ERROR = 1e-10
 PROVED_ERROR = 1e-6
 """Bound on that error up to which a certificate holds."""
 
+MOST_DOUBT = 1 << 20
+"""Noise of the moments, in units of what rounding hides of a column, up to which a column is
+called dependent when nothing but noise remains of it: 1024 roundings of its values."""
+
 SMALL_WORK = 1 << 20
 """rows × columns² up to which double-double costs a few milliseconds: always used."""
 
@@ -157,7 +161,9 @@ def normal_equations(moments: Moments, n_targets: int, fit_intercept: bool) -> N
         magnitude = joint(magnitude, raw)
         mean = DoubleDouble.zeros(mean.shape)
     spread = np.diagonal(moments.rounded_scatter)
-    hidden = np.flatnonzero((magnitude > 0) & (spread + raw < SMALLEST_SQUARE))
+    # Squares that cancelled (rows were taken away) are not hidden: their magnitude tells.
+    tiny = (magnitude > 0) & (magnitude < 1e10 * SMALLEST_SQUARE)
+    hidden = np.flatnonzero(tiny & (spread + raw < SMALLEST_SQUARE))
     if len(hidden):
         column = f"column {hidden[0]} (counted from 0)" if hidden[0] < d else "the target"
         raise ValueError(
@@ -217,9 +223,13 @@ def solve_if_accurate(
         shift = np.abs(scaled.centre.hi) @ bound
     largest = np.abs(x.hi).max(axis=0, initial=0.0)
     error = float((bound.max(axis=0, initial=0.0) / np.where(largest > 0, largest, 1)).max())
+    doubtful = scaled.is_doubtful(factor)
+    if doubtful:
+        error = np.inf
     if not isinstance(equations.A, DoubleDouble) and not error <= accepted:
         return None
-    return scaled.solution(factor, x, gradient, bound, shift, condition, error)
+    solution = scaled.solution(factor, x, gradient, bound, shift, condition, error)
+    return replace(solution, digits=0.0) if doubtful else solution
 
 
 class _Scaled:
@@ -261,6 +271,16 @@ class _Scaled:
         self.tolerance = (4 * UNIT) ** 2 * equations.x_square[active] / self.scale / self.scale
         floor = 8 * equations.error_unit * np.square(self.x_error)
         self.tolerance = np.maximum(self.tolerance, floor)
+
+    def is_doubtful(self, factor: Factor) -> bool:
+        """Whether a column was left out that may be lost in noise, not dependent or constant."""
+        out = np.ones(len(self.equations.x_magnitude), dtype=bool)
+        out[self.active] = False
+        if factor.rank < len(self.active):
+            out[self.active[factor.order[factor.rank :]]] = True
+        noise = 8 * self.equations.error_unit * self.equations.x_magnitude[out]
+        known = (4 * UNIT) ** 2 * np.abs(self.equations.x_square[out])
+        return bool((noise > MOST_DOUBT * known).any())
 
     def solve(self, factor: Factor) -> tuple[DoubleDouble, Array, Array]:
         """x, B − A x, and A⁻¹ x̄, along which an error of the system moves the intercept."""
@@ -437,10 +457,12 @@ class Spread:
     intercept: float
 
 
-def spread(equations: NormalEquations, fit_intercept: bool) -> Spread:
-    """How noise in the targets spreads to the unpenalised coefficients."""
+def spread(
+    equations: NormalEquations, fit_intercept: bool, penalty: Penalty | None = None
+) -> Spread:
+    """How noise in the targets spreads to the coefficients: the inverse of A + diag λ."""
     d = equations.x_mean.shape[0]
-    scaled = _Scaled(equations, np.zeros(d))
+    scaled = _Scaled(equations, np.zeros(d) if penalty is None else penalty)
     factor = factorize(scaled.A, scaled.tolerance)
     unscale = 1 / scaled.scale[:, None]
     root = np.zeros((d, factor.rank))

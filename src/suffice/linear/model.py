@@ -70,9 +70,9 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
         """What the strength is multiplied with for each column; may ask for the variances."""
         return np.ones(self.n_features_in_)
 
-    def _penalties(self, variance: Array, n_targets: int) -> Array:
+    def _penalties(self, variance: Callable[[], Array], n_targets: int) -> Array:
         """λ of shape (targets, columns), in float64."""
-        return self._alphas(n_targets)[:, None] * self._penalty_scale(lambda: variance)
+        return self._alphas(n_targets)[:, None] * self._penalty_scale(variance)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -81,22 +81,32 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
 
     # --- fitting --------------------------------------------------------------------------
 
-    def _learn(self, source: Source, task: FitTask) -> None:
+    def _validate_params(self) -> None:
+        super()._validate_params()
         if self.positive:
             raise ValueError(
                 f"{type(self).__name__} has no solver for positive=True; use positive=False, or "
                 "scipy.optimize.nnls for coefficients that must not be negative"
             )
+
+    def _learn(self, source: Source, task: FitTask) -> None:
         # The statistic of an earlier fit must not outlive it.
         self.__dict__.pop("statistics_", None)
-        self._target_shape = self._shape_of_target(source)
-        columns = source.n_columns
-        if FEW_COLUMNS < columns and source.count_rows() < min(columns, MOST_COLUMNS):
-            self._learn_on_rows(source, task)
-        elif columns > MOST_COLUMNS:
-            self._learn_by_gradients(source, task)
-        else:
+        self._begin(source)
+        if self._keeps_statistic(source):
             super()._learn(source, task)
+        elif source.count_rows() < MOST_COLUMNS:
+            self._learn_on_rows(source, task)
+        else:
+            self._learn_by_gradients(source, task)
+
+    def _begin(self, source: Source) -> None:
+        self._target_shape = self._shape_of_target(source)
+
+    def _keeps_statistic(self, source: Source) -> bool:
+        columns = source.n_columns
+        enough = columns <= FEW_COLUMNS or source.count_rows() >= columns
+        return enough and columns <= MOST_COLUMNS
 
     @property
     def n_iter_(self) -> int:
@@ -126,6 +136,8 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
         return self._set(joined([s for s in solutions if s is not None]))
 
     def _solve_anyway(self, moments: Moments) -> Solved:
+        if not moments.count:
+            raise ValueError(NOTHING)
         self._fitted_intercept = self.fit_intercept
         return self._set(joined(self._solve_each(self._equations(moments), solve)))
 
@@ -137,10 +149,10 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
 
     def _check_target_shape(self, shape: tuple[int, ...]) -> None:
         if shape != self._target_shape:
-            raise ValueError(
-                f"the target has shape (rows, {', '.join(map(str, shape))}), but in the fit it "
-                f"had (rows, {', '.join(map(str, self._target_shape))})"
+            found, fitted = (
+                str(("rows", *s)).replace("'", "") for s in (shape, self._target_shape)
             )
+            raise ValueError(f"the target has shape {found}, but in the fit it had {fitted}")
 
     def _equations(self, moments: Moments) -> NormalEquations:
         return normal_equations(moments, self._n_targets(), self._fitted_intercept)
@@ -281,7 +293,7 @@ def as_columns(y: Any) -> Array:
 def certificate(solution: Solution, n_columns: int) -> Certificate:
     """What a solution proves."""
     notes: list[str] = []
-    if solution.rank is not None and solution.rank < n_columns:
+    if solution.rank is not None and solution.rank < n_columns and np.isfinite(solution.error):
         notes.append(
             f"only {solution.rank} of {n_columns} columns are independent: of all "
             "least-squares solutions this is the one of smallest norm"

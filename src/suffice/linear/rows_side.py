@@ -38,7 +38,7 @@ CHUNK = 512
 
 def solve_on_rows(
     source: Source,
-    penalties: Callable[[Array, int], Array],
+    penalties: Callable[[Callable[[], Array], int], Array],
     n_targets: int,
     fit_intercept: bool,
     n_jobs: int | None,
@@ -98,8 +98,7 @@ def _by_cholesky(
     unscale = 1 / scale[:, None]
     z = rows.about_mean(z * unscale)
     bound = bound / shrink * unscale + len(z) * UNIT * np.abs(z)
-    coef = D[:, None] * rows.transposed(z)
-    coef_bound = D[:, None] * rows.transposed(bound, absolute=True)
+    coef, coef_bound = (D[:, None] * part for part in rows.transposed(z, bound))
     return coef, coef_bound, rank, condition, "Cholesky on the rows' side"
 
 
@@ -136,17 +135,10 @@ class _Rows:
         self.X, self.n_columns = X, X.shape[1]
         self.root = np.sqrt(weight)
         self.direction = self.root / np.linalg.norm(self.root)
-        self.weight = float(weight.sum())
-        if sparse.issparse(X):
-            self.x_mean = np.asarray(weight @ X) / self.weight
-        else:
-            self.x_mean = _joined(self._each(lambda c: weight @ X[:, c])) / self.weight
-            # Once more about the mean, so that an offset costs no digits.
-            self.x_mean += (
-                _joined(self._each(lambda c: weight @ (X[:, c] - self.x_mean[c]))) / self.weight
-            )
-        self.y_mean = weight @ Y / self.weight
-        self.variance = self._variance(weight)
+        self.equal = bool((weight == 1).all())
+        self.row_weight, self.weight = weight, float(weight.sum())
+        self.true_mean = self._mean()
+        self.x_mean, self.y_mean = self.true_mean, weight @ Y / self.weight
         if not centred:
             self.x_mean, self.y_mean = np.zeros_like(self.x_mean), np.zeros_like(self.y_mean)
         self.Y = self.about_mean(self.root[:, None] * (Y - self.y_mean))
@@ -169,13 +161,26 @@ class _Rows:
             yield from workers.map(function, chunks[start : start + self.threads])
 
     def _chunk(self, columns: slice) -> Array:
-        return self.root[:, None] * (self.X[:, columns] - self.x_mean[columns])
+        chunk = self.X[:, columns] - self.x_mean[columns]
+        if not self.equal:
+            chunk *= self.root[:, None]
+        return chunk
 
-    def _variance(self, weight: Array) -> Array:
+    def _mean(self) -> Array:
         if sparse.issparse(self.X):
-            return centred_squares(self.X, weight, self.x_mean) / self.weight
-        chunks = self._each(lambda c: np.square(self._chunk(c)).sum(axis=0))
-        return _joined(chunks) / self.weight
+            return np.asarray(self.row_weight @ self.X) / self.weight
+        # About the first row, so that an offset costs no digits.
+        first = np.asarray(self.X[0], dtype=np.float64)
+        away = self._each(lambda c: self.row_weight @ (self.X[:, c] - first[c]))
+        return first + _joined(away) / self.weight
+
+    def variance(self) -> Array:
+        """Variances of the columns, about their means in either case."""
+        weight, mean = self.row_weight, self.true_mean
+        if sparse.issparse(self.X):
+            return centred_squares(self.X, weight, mean) / self.weight
+        squares = self._each(lambda c: weight @ np.square(self.X[:, c] - mean[c]))
+        return _joined(squares) / self.weight
 
     def gram(self, D: Array) -> tuple[Array, Array]:
         """Z D Zᵀ, and per row the sum of squares that went through it."""
@@ -189,7 +194,8 @@ class _Rows:
             return self._doubly(K), self._mixed(magnitude * self.root**2)
 
         def product(columns: slice) -> Array:
-            Z = self._chunk(columns) * np.sqrt(D[columns])
+            Z = self._chunk(columns)
+            Z *= np.sqrt(D[columns])
             return np.asarray(Z @ Z.T)
 
         K = _total(self._each(product))
@@ -209,16 +215,23 @@ class _Rows:
         X = self.X.toarray() if sparse.issparse(self.X) else self.X
         return self.about_mean((self.root[:, None] * (X - self.x_mean)) * factor)
 
-    def transposed(self, z: Array, absolute: bool = False) -> Array:
-        """Zᵀ z, or |Z|ᵀ z."""
+    def transposed(self, z: Array, size: Array) -> tuple[Array, Array]:
+        """Zᵀ z, and |Z|ᵀ times a bound on something."""
         if sparse.issparse(self.X):
-            weighed = self.root[:, None] * z
-            X = abs(self.X) if absolute else self.X
-            sign = 1.0 if absolute else -1.0
-            mean = np.abs(self.x_mean) if absolute else self.x_mean
-            return np.asarray(X.T @ weighed) + sign * np.outer(mean, weighed.sum(axis=0))
-        take = np.abs if absolute else np.asarray
-        return _joined(self._each(lambda c: take(self._chunk(c)).T @ z))
+            weighed, sizes = self.root[:, None] * z, self.root[:, None] * size
+            return (
+                np.asarray(self.X.T @ weighed) - np.outer(self.x_mean, weighed.sum(axis=0)),
+                np.asarray(abs(self.X).T @ sizes)
+                + np.outer(np.abs(self.x_mean), sizes.sum(axis=0)),
+            )
+
+        def both(columns: slice) -> Array:
+            chunk = self._chunk(columns)
+            first = chunk.T @ z
+            return np.concatenate([first, np.abs(chunk, out=chunk).T @ size], axis=1)
+
+        joined = _joined(self._each(both))
+        return joined[:, : z.shape[1]], joined[:, z.shape[1] :]
 
     def solution(
         self,
@@ -242,8 +255,8 @@ class _Rows:
         squares = np.square(residual).sum(axis=0)
         largest = np.abs(coef).max(axis=0, initial=0.0)
         error = float((coef_bound.max(axis=0) / np.where(largest > 0, largest, 1.0)).max())
-        gradient = np.abs(self.transposed(residual) - penalty[:, None] * coef)
-        terms = self.transposed(np.abs(Y) + np.abs(fitted), absolute=True)
+        slope, terms = self.transposed(residual, np.abs(Y) + np.abs(fitted))
+        gradient = np.abs(slope - penalty[:, None] * coef)
         return Solution(
             coef=DoubleDouble.of(coef),
             intercept=DoubleDouble.of(intercept),

@@ -86,6 +86,15 @@ class DoubleDouble:
         _set_hi(self, hi)
         _set_lo(self, lo)
 
+    def _check_loaded(self) -> None:
+        """Raise ValueError unless a file's two words fit each other."""
+        words: tuple[Any, Any] = (self.hi, self.lo)
+        for word in words:
+            if not isinstance(word, np.ndarray | np.float64) or word.dtype != np.float64:
+                raise ValueError("its words must be float64")
+        if np.shape(self.hi) != np.shape(self.lo):
+            raise ValueError(f"its words have shapes {np.shape(self.hi)} and {np.shape(self.lo)}")
+
     @staticmethod
     def of(value: Any) -> DoubleDouble:
         """A float64 scalar or array (or a double-double) as a double-double."""

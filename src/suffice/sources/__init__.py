@@ -13,17 +13,23 @@ from scipy.sparse import issparse
 
 from suffice.sources.arrays import ArraySource
 from suffice.sources.base import Block, Piece, Source, block_rows
+from suffice.sources.columns_source import ColumnsSource
 from suffice.sources.files import FileSource, scan
 from suffice.sources.finite import describe_non_finite
 from suffice.sources.frames import FrameSource, is_frame
+from suffice.sources.mapped import MappedSource
 from suffice.sources.memory import library
+from suffice.sources.mixed import Columns
 from suffice.sources.sparse import SparseSource
 
 __all__ = [
     "ArraySource",
     "Block",
+    "Columns",
+    "ColumnsSource",
     "FileSource",
     "FrameSource",
+    "MappedSource",
     "Piece",
     "Source",
     "SparseSource",
@@ -39,7 +45,7 @@ def as_source(X: Any, y: Any = None, weight: Any = None) -> Source:
 
     Parameters
     ----------
-    X : Source, array-like, sparse matrix or data frame of shape (rows, columns)
+    X : Source, array-like, sparse matrix, data frame or Columns of shape (rows, columns)
         A source is returned as it is.
     y : array-like of shape (rows,) or (rows, targets), optional
         The target; None if `X` is a source, which carries its own.
@@ -69,6 +75,8 @@ def as_source(X: Any, y: Any = None, weight: Any = None) -> Source:
         return SparseSource(X, y, weight)
     if is_frame(X):
         return FrameSource(X, y, weight)
+    if isinstance(X, Columns):
+        return ColumnsSource(X, y, weight)
     return ArraySource(_as_array(X), y, weight)
 
 

@@ -19,6 +19,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.sources.columns import refuse
+
 CELLS_PER_BLOCK = 1 << 20
 SMALLEST_BLOCK, LARGEST_BLOCK = 256, 16384
 
@@ -35,12 +37,12 @@ def block_rows(n_columns: int) -> int:
 
 
 def sparse_block_rows(n_columns: int) -> int:
-    """Rows of a full block of a sparse matrix: eight times the columns, up to 16384.
+    """Rows of a full block of a sparse matrix: 32 times the columns, up to 16384.
 
     What a block contributes may fill a matrix of columns by columns, however few its
     entries: enough rows must share that cost.
     """
-    enough = 1 << (8 * max(n_columns, 1) - 1).bit_length()
+    enough = 1 << (32 * max(n_columns, 1) - 1).bit_length()
     return max(block_rows(n_columns), min(enough, 1 << 14))
 
 
@@ -50,8 +52,9 @@ class Block:
 
     Attributes
     ----------
-    X : ndarray of shape (rows, columns) or csr_array
-        The features: real numbers of any dtype and stride, possibly read-only.
+    X : ndarray of shape (rows, columns), csr_array or Columns
+        The features: real numbers of any dtype and stride, possibly read-only; `Columns`
+        (see `suffice.sources.mixed`) where some of them are text.
     y : ndarray of shape (rows,) or (rows, targets), or None
         The target as the source holds it (numbers, or labels of any kind).
     weight : float64 ndarray of shape (rows,), or None
@@ -94,6 +97,8 @@ class Source(ABC):
         Names of the target columns, where they have any.
     has_target, has_weight, sparse : bool
         Whether the blocks carry `y`, carry `weight`, and hold `X` as CSR.
+    kinds : tuple of str, or None
+        "number" or "text" for each feature column; None where all hold numbers.
     """
 
     n_columns: int
@@ -103,6 +108,7 @@ class Source(ABC):
     has_target: bool = False
     has_weight: bool = False
     sparse: bool = False
+    kinds: tuple[str, ...] | None = None
 
     @property
     def target_shape(self) -> tuple[int, ...]:
@@ -121,11 +127,23 @@ class Source(ABC):
             self.n_rows = sum(piece.n_rows for piece in self.pieces())
         return self.n_rows
 
+    def refuse_text(self) -> None:
+        """Raise if a feature column holds text: for a model that needs numbers."""
+        if self.kinds is not None:
+            column = self.kinds.index("text")
+            raise refuse(self._name_of(column), self._type_name(column))
+
+    def _name_of(self, column: int) -> str | int:
+        """Name of a column, or its number where it has none."""
+        return column if self.feature_names is None else self.feature_names[column]
+
+    def _type_name(self, column: int) -> str:
+        """How a message should name the type of a text column."""
+        return "text"
+
     def column_label(self, column: int) -> str:
         """How a message should name a feature column."""
-        if self.feature_names is None:
-            return f"column {column}"
-        return f"column {self.feature_names[column]!r}"
+        return f"column {self._name_of(column)!r}"
 
     def row_label(self, row: int) -> str:
         """How a message should name a row of this source."""

@@ -4,7 +4,7 @@ What an Arrow type means here is its *kind*:
 
     "bool", "int", "float"   numbers (decimals are floats)
     "null"                   nothing but missing values, read as NaN
-    "text"                   strings, good as labels of a target
+    "text"                   strings: labels of a target, or features to be encoded
     "other"                  dates, nested and binary types: not accepted
 """
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 NUMBERS = frozenset({"bool", "int", "float", "null"})
 ACCEPTED = "numbers (integers, floats, decimals) and booleans"
+ENCODE = "Encode text as numbers first (suffice.preprocessing.OneHotEncoder), or leave it out."
 
 _EXACT = 1 << 53  # beyond, float64 no longer tells neighbouring integers apart
 
@@ -70,7 +71,7 @@ def refuse(column: object, dtype: object) -> ValueError:
     """The error for a column that holds no numbers."""
     return ValueError(
         f"Column {column!r} has type {dtype}, which is not numeric; accepted are {ACCEPTED}. "
-        "Encode it as numbers first, or leave it out."
+        f"{ENCODE}"
     )
 
 
@@ -104,7 +105,7 @@ def labels(array: Any, kind: str) -> NDArray[Any]:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if kind == "text":
-        return _texts(array)
+        return texts(array)
     if kind not in NUMBERS:
         raise ValueError(
             f"The target has type {array.type}; accepted are {ACCEPTED}, and text as labels."
@@ -117,10 +118,14 @@ def labels(array: Any, kind: str) -> NDArray[Any]:
     return _whole(values) if values.dtype.kind == "f" else _as_int64(values)
 
 
-def _texts(array: Any) -> NDArray[np.object_]:
-    """Strings as Python objects, each distinct one made once."""
+def texts(array: Any) -> NDArray[np.object_]:
+    """Strings as Python objects, each distinct one made once; None where one is missing."""
     import pyarrow as pa
 
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):  # too much text for one chunk
+        return np.concatenate([texts(chunk) for chunk in array.chunks])
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     distinct = np.array([*array.dictionary.to_pylist(), None], dtype=object)

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from suffice.sources import csv
 from suffice.sources.base import Block
-from suffice.sources.columns import labels, numbers
+from suffice.sources.columns import labels, numbers, texts
 from suffice.sources.memory import first_bad_weight
+from suffice.sources.mixed import TEXT, Columns, rows_of
 
 if TYPE_CHECKING:
     from suffice.sources.files import FileSource
@@ -27,7 +28,7 @@ class FilePiece:
         self.source, self.start, self.n_rows, self.slices = source, start, n_rows, slices
 
     def load(self) -> Block:
-        """The rows as numbers.
+        """The rows as numbers, and as text where a column holds that.
 
         Raises
         ------
@@ -37,7 +38,7 @@ class FilePiece:
         """
         selection, names = self.source.selection, self.source.selection.names
         n_features = len(selection.features)
-        X = np.empty((self.n_rows, n_features))
+        X = rows_of(selection.kinds, self.n_rows, n_features)
         weight = np.empty(self.n_rows) if selection.weight is not None else None
         targets: list[list[NDArray[Any]]] = [[] for _ in selection.target]
         row = 0
@@ -45,8 +46,12 @@ class FilePiece:
             whole = batch.read() if isinstance(batch, csv.Lines) else batch
             columns = whole.slice(offset, length).columns
             rows = slice(row, row + length)
-            for j in range(n_features):
-                X[rows, j] = numbers(columns[j])
+            if isinstance(X, Columns):
+                for kind, column, array in zip(X.kinds, X.columns, columns, strict=False):
+                    column[rows] = texts(array) if kind == TEXT else numbers(array)
+            else:
+                for j in range(n_features):
+                    X[rows, j] = numbers(columns[j])
             for parts, name in zip(targets, selection.target, strict=True):
                 parts.append(labels(columns[names.index(name)], selection.target_kind))
             if weight is not None:

@@ -11,23 +11,25 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from suffice.sources import arrow, csv, parquet
 from suffice.sources.base import Source, block_rows
-from suffice.sources.columns import NUMBERS, kind_of
+from suffice.sources.columns import ACCEPTED, ENCODE, NUMBERS, kind_of
 from suffice.sources.file_piece import FilePiece
 from suffice.sources.paths import Path, find_files
 from suffice.sources.schema import (
     DELIMITERS,
+    FoundColumn,
     Selection,
-    TargetColumn,
-    check_numbers,
     check_present,
+    check_weight_column,
     common_kind,
+    found_columns,
+    raise_bad_value,
     read_header,
     select_columns,
-    target_columns,
     unreadable,
 )
 
@@ -78,8 +80,9 @@ def scan(
     weight : str, optional
         Column of row weights, finite and not negative.
     features : list of str, optional
-        Columns to learn from, in this order.  By default every column of the
-        first file but the target, the weight, and a pandas index.
+        Columns to learn from, in this order: numbers, or text that is encoded first (see
+        `suffice.preprocessing`).  By default every column of the first file but the
+        target, the weight, and a pandas index.
 
     Returns
     -------
@@ -90,8 +93,8 @@ def scan(
     FileNotFoundError
         If no file matches.
     ValueError
-        If a column is unknown, not numeric or missing from some file, if a file
-        is empty, damaged or unreadable, or if there are no rows at all.
+        If a column is unknown, neither numbers nor text, or missing from some file, if a
+        file is empty, damaged or unreadable, or if there are no rows at all.
 
     Examples
     --------
@@ -114,13 +117,15 @@ def scan(
     first = read_header(paths[0])
     selection = select_columns(first, target, weight, features)
     files: list[DataFile] = []
-    targets: list[TargetColumn] = []
+    found: list[FoundColumn] = []
+    targets: list[FoundColumn] = []
     any_rows = False
     for file_path in paths:
         header = first if file_path == first.path else read_header(file_path)
         check_present(header, selection, first)
-        check_numbers(header, selection)
-        targets += target_columns(header, selection)
+        check_weight_column(header, selection)
+        found += found_columns(header, selection, selection.features)
+        targets += found_columns(header, selection, selection.target)
         flags = [name for name in selection.names if header.is_text and header.kind(name) == "bool"]
         files.append(DataFile(file_path, header.format, header.n_rows, frozenset(flags)))
         any_rows = any_rows or header.has_rows
@@ -129,7 +134,21 @@ def scan(
             f"There are no rows in {paths[0]!r}"
             + (f" nor in the {len(paths) - 1} other files." if len(paths) > 1 else ".")
         )
-    return FileSource(files, replace(selection, target_kind=common_kind(targets)))
+    texts = _text_columns(found)
+    kinds = tuple("text" if name in texts else "number" for name in selection.features)
+    selection = replace(selection, target_kind=common_kind(targets), kinds=kinds if texts else None)
+    return FileSource(files, selection, next(iter(texts.values()), None))
+
+
+def _text_columns(features: Sequence[FoundColumn]) -> dict[str, FoundColumn]:
+    """The features that hold text, each as the first file that says so has it."""
+    texts: dict[str, FoundColumn] = {}
+    for column in features:
+        if column.kind == "text":
+            texts.setdefault(column.name, column)
+    for name in texts:
+        common_kind([column for column in features if column.name == name])
+    return texts
 
 
 class FileSource(Source):
@@ -145,11 +164,20 @@ class FileSource(Source):
         In the order of their rows.
     selection : Selection
         The columns to read.
+    first_text : FoundColumn, optional
+        A feature that holds text, for the message of a model that needs numbers.
     """
 
-    def __init__(self, files: Sequence[DataFile], selection: Selection) -> None:
+    def __init__(
+        self,
+        files: Sequence[DataFile],
+        selection: Selection,
+        first_text: FoundColumn | None = None,
+    ) -> None:
         self.files = tuple(files)
         self.selection = selection
+        self.kinds = selection.kinds
+        self._first_text = first_text
         self.feature_names = selection.features
         self.n_columns = len(selection.features)
         self.target_names = selection.target or None
@@ -235,20 +263,45 @@ class FileSource(Source):
         self._learn_count(i, n_rows)
 
     def _check_kinds(self, file: DataFile, schema: Any) -> None:
-        """Whether columns that held numbers when the file was scanned still do."""
-        texts = self.selection.target if self.selection.target_kind == "text" else ()
+        """Whether columns hold numbers and text as they did when the file was scanned."""
         for field in schema:
-            if field.name not in texts and kind_of(field.type) not in NUMBERS:
+            is_text = field.name in self._texts
+            if kind_of(field.type) not in ({"text", "null"} if is_text else NUMBERS):
                 raise ValueError(
                     f"{file.path!r} has changed since it was scanned: column {field.name!r} "
-                    f"is now of type {field.type}, not numeric."
+                    f"is now of type {field.type}, not {'text' if is_text else 'numeric'}."
                 )
+
+    @cached_property
+    def _texts(self) -> frozenset[str]:
+        """Columns that are read as text."""
+        selection = self.selection
+        names = selection.target if selection.target_kind == "text" else ()
+        if selection.kinds is None:
+            return frozenset(names)
+        kinds = zip(selection.features, selection.kinds, strict=True)
+        return frozenset((*names, *(name for name, kind in kinds if kind == "text")))
+
+    def refuse_text(self) -> None:
+        """Raise if a feature holds text: the message names the column, and the CSV row."""
+        text = self._first_text
+        if text is None:
+            return
+        if text.is_guess:
+            try:
+                raise_bad_value(text.path, text.format, text.name)
+            except ValueError as error:
+                raise ValueError(f"{error} {ENCODE}") from None
+        raise ValueError(
+            f"Column {text.name!r} (feature) of {text.path!r} has type {text.type_name}; accepted "
+            f"are {ACCEPTED}. {ENCODE}"
+        )
 
     def _text_type(self, file: DataFile, name: str) -> Any:
         """Arrow type that a CSV column is read as."""
         import pyarrow as pa
 
-        if name in self.selection.target and self.selection.target_kind == "text":
+        if name in self._texts:
             return pa.string()
         return pa.bool_() if name in file.flags else pa.float64()
 

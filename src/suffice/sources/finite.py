@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from suffice.sources.base import Block, Source
+from suffice.sources.mixed import Columns
 
 Place = tuple[int, int, float]  # row and column within the block, and the value there
 
 
-def describe_non_finite(block: Block, source: Source) -> str | None:
+def describe_non_finite(block: Block, source: Source, missing: bool = False) -> str | None:
     """Say where a block holds NaN or infinity, if it does.
 
     Rows are searched from first to last, and the features before the target.
@@ -24,6 +25,8 @@ def describe_non_finite(block: Block, source: Source) -> str | None:
     block : Block
     source : Source
         Where the block comes from; it names the columns.
+    missing : bool, default=False
+        Whether NaN in X is a missing cell, and no reason to complain.
 
     Returns
     -------
@@ -41,7 +44,11 @@ def describe_non_finite(block: Block, source: Source) -> str | None:
 Every value must be a finite number.
     """
     counted = None if block.weight is None else block.weight != 0
-    place = _first_in_sparse(block.X, counted) if issparse(block.X) else _first(block.X, counted)
+    if isinstance(block.X, Columns):
+        place = None  # text can be missing, and so can the numbers beside it
+    else:
+        find = _first_in_sparse if issparse(block.X) else _first
+        place = find(block.X, counted, missing)
     if place is not None:
         row, column, value = place
         where = f"{source.column_label(column)}, {source.row_label(block.start + row)}"
@@ -63,9 +70,11 @@ def _message(name: str, value: float, where: str) -> str:
     return f"Input {name} contains {what}: {where}. Every value must be a finite number."
 
 
-def _first(values: NDArray[Any], counted: NDArray[np.bool_] | None) -> Place | None:
+def _first(
+    values: NDArray[Any], counted: NDArray[np.bool_] | None, missing: bool = False
+) -> Place | None:
     """First value that is not finite, in row order."""
-    bad = _not_finite(values)
+    bad = np.isinf(values) if missing else _not_finite(values)
     if bad is None or not bad.any():
         return None
     table = bad.reshape(len(values), -1)
@@ -99,11 +108,13 @@ def _as_floats(values: NDArray[np.object_]) -> NDArray[np.float64]:
     return flat.reshape(values.shape)
 
 
-def _first_in_sparse(X: Any, counted: NDArray[np.bool_] | None) -> Place | None:
+def _first_in_sparse(
+    X: Any, counted: NDArray[np.bool_] | None, missing: bool = False
+) -> Place | None:
     """The same for a CSR array: only its stored entries can be anything but finite."""
     if X.dtype.kind != "f":
         return None
-    bad = ~np.isfinite(X.data)
+    bad = np.isinf(X.data) if missing else ~np.isfinite(X.data)
     if counted is not None and bad.any():
         bad &= np.repeat(counted, np.diff(X.indptr))
     if not bad.any():

@@ -2,8 +2,8 @@
 
 Each library has a small reader: the names of the columns, the number of rows,
 and `read(start, stop)`, which puts those rows into a C-order float64 array with
-NaN for what is missing.  Only a pandas frame that is one array inside is handed
-out as views of it.
+NaN for what is missing, or into `Columns` where some hold text.  Only a pandas frame
+that is one array inside is handed out as views of it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.sources.base import Block, Source
-from suffice.sources.columns import NUMBERS, fill, kind_of, refuse
+from suffice.sources.columns import NUMBERS, fill, kind_of, refuse, texts
 from suffice.sources.memory import RowRange, check_target, check_weight, cut, library
+from suffice.sources.mixed import TEXT, Columns, kinds_of, rows_of
 from suffice.sources.pandas_frame import PandasReader
 
 
@@ -26,15 +26,18 @@ class FrameReader(Protocol):
 
     names: tuple[str, ...] | None
     shape: tuple[int, int]
+    kinds: tuple[str, ...] | None
 
-    def read(self, start: int, stop: int) -> NDArray[Any]: ...
+    def read(self, start: int, stop: int) -> Any: ...
+
+    def type_name(self, column: int) -> str: ...
 
 
 class FrameSource(Source):
-    """The rows of a data frame of numbers and booleans.
+    """The rows of a data frame of numbers, booleans and text.
 
-    Missing values (null, None, pandas.NA) become NaN.  The frame is converted a
-    block at a time, never as a whole.
+    Missing values (null, None, pandas.NA) become NaN, and None in text.  Categories are what
+    their values are.  The frame is converted a block at a time, never as a whole.
 
     Parameters
     ----------
@@ -47,7 +50,7 @@ class FrameSource(Source):
     Raises
     ------
     ValueError
-        If a column is text, categorical, a date or nested: the message names it.
+        If a column holds dates, is nested or mixed: the message names it.
 
     Examples
     --------
@@ -65,6 +68,7 @@ class FrameSource(Source):
         self._library = library(frame)
         self.n_rows, self.n_columns = self._reader.shape
         self.feature_names = self._reader.names
+        self.kinds = self._reader.kinds
         self.y, self.target_names = check_target(y, self.n_rows)
         self.weight = check_weight(weight, self.n_rows)
         self.has_target, self.has_weight = y is not None, weight is not None
@@ -81,6 +85,9 @@ class FrameSource(Source):
             None if weight is None else weight[start:stop],
             start,
         )
+
+    def _type_name(self, column: int) -> str:
+        return self._reader.type_name(column)
 
     def __repr__(self) -> str:
         return f"FrameSource({self.n_rows:,} rows x {self.n_columns:,} columns of {self._library})"
@@ -122,19 +129,34 @@ class PolarsReader:
                 "A polars LazyFrame has no rows yet: call .collect() on it, or write it to "
                 "Parquet and use suffice.scan()."
             )
+        text = (polars.String, polars.Categorical, polars.Enum)
         for name, dtype in frame.schema.items():
-            if not (dtype.is_numeric() or dtype in (polars.Boolean, polars.Null)):
+            if not (dtype.is_numeric() or dtype in (polars.Boolean, polars.Null, *text)):
                 raise refuse(name, dtype)
+        self.kinds = kinds_of(dtype in text for dtype in frame.dtypes)
         self.frame = frame
         self.names: tuple[str, ...] | None = tuple(frame.columns)
         self.shape: tuple[int, int] = frame.shape
         self.mixed = any(dtype != polars.Float64 for dtype in frame.dtypes)
 
-    def read(self, start: int, stop: int) -> NDArray[Any]:
-        part = self.frame.slice(start, stop - start)
+    def read(self, start: int, stop: int) -> Any:
+        polars, part = sys.modules["polars"], self.frame.slice(start, stop - start)
+        if self.kinds is not None:
+            columns = zip(self.kinds, part.get_columns(), strict=True)
+            return Columns(
+                [
+                    texts(column.cast(polars.String).to_arrow())
+                    if kind == TEXT
+                    else column.cast(polars.Float64).to_numpy()
+                    for kind, column in columns
+                ]
+            )
         if self.mixed:
-            part = part.cast(sys.modules["polars"].Float64)
+            part = part.cast(polars.Float64)
         return np.ascontiguousarray(part.to_numpy(order="c"))
+
+    def type_name(self, column: int) -> str:
+        return str(self.frame.dtypes[column])
 
 
 class ArrowReader:
@@ -142,14 +164,21 @@ class ArrowReader:
 
     def __init__(self, frame: Any) -> None:
         for field in frame.schema:
-            if kind_of(field.type) not in NUMBERS:
+            if kind_of(field.type) not in {*NUMBERS, TEXT}:
                 raise refuse(field.name, field.type)
+        self.kinds = kinds_of(kind_of(field.type) == TEXT for field in frame.schema)
         self.frame = frame
         self.names: tuple[str, ...] | None = tuple(frame.schema.names)
         self.shape: tuple[int, int] = (frame.num_rows, frame.num_columns)
 
-    def read(self, start: int, stop: int) -> NDArray[Any]:
-        out = np.empty((stop - start, self.shape[1]))
+    def read(self, start: int, stop: int) -> Any:
+        out = rows_of(self.kinds, stop - start, self.shape[1])
         for j, column in enumerate(self.frame.slice(start, stop - start).columns):
-            fill(out[:, j], column)
+            if self.kinds is not None and self.kinds[j] == TEXT:
+                out.column(j)[:] = texts(column)
+            else:
+                fill(out[:, j] if self.kinds is None else out.column(j), column)
         return out
+
+    def type_name(self, column: int) -> str:
+        return str(self.frame.schema.field(column).type)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.sources.columns import NUMBERS, fill, kind_of, refuse
+from suffice.sources.mixed import TEXT, kinds_of, rows_of
 
 # What pandas calls columns of Python objects that are all numbers or missing.
 NUMBER_OBJECTS = ("integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty")
@@ -25,35 +26,59 @@ class PandasReader:
         self.names: tuple[str, ...] | None = None
         if all(isinstance(name, str) for name in frame.columns):
             self.names = tuple(frame.columns)
-        for j, (name, dtype) in enumerate(zip(frame.columns, frame.dtypes, strict=True)):
-            check_column(name, dtype, frame.iloc[:, j] if dtype == object else None)
+        self.types = tuple(
+            column_type(name, frame.iloc[:, j]) for j, name in enumerate(frame.columns)
+        )
+        self.kinds = kinds_of(text for text, _ in self.types)
         self.whole: NDArray[Any] | None = None
         self.columns: list[Filler] = []
         if is_one_array(frame):
             self.whole = frame.to_numpy()
         else:
-            self.columns = [column_filler(frame.iloc[:, j]) for j in range(frame.shape[1])]
+            self.columns = [
+                column_filler(frame.iloc[:, j], text) for j, (text, _) in enumerate(self.types)
+            ]
 
-    def read(self, start: int, stop: int) -> NDArray[Any]:
+    def read(self, start: int, stop: int) -> Any:
         if self.whole is not None:
             return self.whole[start:stop]
-        out = np.empty((stop - start, self.shape[1]))
+        out = rows_of(self.kinds, stop - start, self.shape[1])
         for j, put in enumerate(self.columns):
-            put(out[:, j], start, stop)
+            put(out[:, j] if self.kinds is None else out.column(j), start, stop)
         return out
 
+    def type_name(self, column: int) -> str:
+        return self.types[column][1]
 
-def check_column(name: object, dtype: Any, objects: Any) -> None:
-    """Raise unless a column holds numbers or booleans; `objects` if it holds Python objects."""
-    if objects is not None:
-        inferred = sys.modules["pandas"].api.types.infer_dtype(objects, skipna=True)
-        if inferred not in NUMBER_OBJECTS:
-            raise refuse(name, f"object ({inferred})")
+
+def column_type(name: object, series: Any) -> tuple[bool, str]:
+    """Whether a column holds text, and what a message should call its type.
+
+    Raises
+    ------
+    ValueError
+        If it holds neither text nor numbers nor booleans.
+    """
+    dtype = series.dtype
+    shown = str(dtype)
+    if dtype == object:
+        inferred = sys.modules["pandas"].api.types.infer_dtype(series, skipna=True)
+        shown = f"object ({inferred})"
+        text, number = inferred == "string", inferred in NUMBER_OBJECTS
     elif hasattr(dtype, "pyarrow_dtype"):
-        if kind_of(dtype.pyarrow_dtype) not in NUMBERS:
-            raise refuse(name, dtype)
-    elif getattr(dtype, "kind", "O") not in "biuf":
-        raise refuse(name, dtype)
+        kind = kind_of(dtype.pyarrow_dtype)
+        text, number = kind == TEXT, kind in NUMBERS
+    elif hasattr(dtype, "categories"):
+        try:
+            return column_type(name, dtype.categories.to_series())[0], shown
+        except ValueError:
+            text = number = False
+    else:
+        text = isinstance(dtype, sys.modules["pandas"].StringDtype)
+        number = getattr(dtype, "kind", "O") in "biuf"
+    if not (text or number):
+        raise refuse(name, shown)
+    return text, shown
 
 
 def is_one_array(frame: Any) -> bool:
@@ -101,8 +126,37 @@ class SeriesFiller:
         out[:] = self.series.iloc[start:stop].to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def column_filler(series: Any) -> Filler:
+class TextFiller:
+    """Rows of a text column of any pandas type; missing values as None."""
+
+    def __init__(self, series: Any) -> None:
+        self.series = series
+
+    def __call__(self, out: NDArray[Any], start: int, stop: int) -> None:
+        part = self.series.iloc[start:stop]
+        values = part.to_numpy(dtype=object)
+        out[:] = np.where(part.isna().to_numpy(), None, values)
+
+
+class CategoryFiller:
+    """Rows of a categorical column: the value of each code."""
+
+    def __init__(self, series: Any, text: bool) -> None:
+        categories = series.dtype.categories.to_numpy(dtype=object if text else np.float64)
+        blank: Any = None if text else np.nan
+        self.values = np.append(categories, blank)
+        self.codes = series.cat.codes.to_numpy()
+
+    def __call__(self, out: NDArray[Any], start: int, stop: int) -> None:
+        out[:] = self.values[self.codes[start:stop]]  # a missing value has the code −1
+
+
+def column_filler(series: Any, text: bool) -> Filler:
     """How the rows of one pandas column are read fastest."""
+    if hasattr(series.dtype, "categories"):
+        return CategoryFiller(series, text)
+    if text:
+        return TextFiller(series)
     if isinstance(series.dtype, np.dtype) and series.dtype != object:
         return ViewFiller(series.to_numpy())
     if hasattr(series.dtype, "pyarrow_dtype"):

@@ -48,6 +48,8 @@ class Selection:
         Whether the one target column is wanted as a 1-D array.
     target_kind : str
         The kind that holds the target of all files (see `columns`).
+    kinds : tuple of str, or None
+        "number" or "text" for each feature; None where all are numbers.
     """
 
     features: tuple[str, ...]
@@ -55,6 +57,7 @@ class Selection:
     weight: str | None = None
     flat_target: bool = True
     target_kind: str = "float"
+    kinds: tuple[str, ...] | None = None
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -186,43 +189,47 @@ def _shown(names: Sequence[str]) -> str:
     return f"{listed} and {more} more" if more > 0 else listed
 
 
-def check_numbers(header: Header, selection: Selection) -> None:
-    """Raise if a feature or the weight holds anything but numbers."""
-    weight = () if selection.weight is None else (selection.weight,)
-    for name in (*selection.features, *weight):
-        if header.kind(name) in NUMBERS:
-            continue
-        if header.is_text:
-            _raise_bad_value(header, name)
-        raise ValueError(
-            f"Column {name!r} ({_role(name, selection)}) of {header.path!r} has type "
-            f"{header.schema.field(name).type}; accepted are {ACCEPTED}."
-        )
+def check_weight_column(header: Header, selection: Selection) -> None:
+    """Raise if the weight holds anything but numbers."""
+    name = selection.weight
+    if name is None or header.kind(name) in NUMBERS:
+        return
+    if header.is_text:
+        raise_bad_value(header.path, header.format, name)
+    raise ValueError(
+        f"Column {name!r} (weight) of {header.path!r} has type {header.schema.field(name).type}; "
+        f"accepted are {ACCEPTED}."
+    )
 
 
-def _raise_bad_value(header: Header, name: str) -> None:
+def raise_bad_value(path: str, file_format: str, name: str) -> None:
     """Read a CSV column as numbers as far as its first value that is none: that raises."""
     import pyarrow as pa
 
-    rows = csv.batches(header.path, DELIMITERS[header.format], {name: pa.float64()})
-    for batch in rows:
+    for batch in csv.batches(path, DELIMITERS[file_format], {name: pa.float64()}):
         if isinstance(batch, csv.Lines):
             batch.read()
 
 
 @dataclass(frozen=True)
-class TargetColumn:
-    """A target column of one file: its kind, and how a message should show its type."""
+class FoundColumn:
+    """A column of one file: its kind, and how a message should show its type."""
 
     path: str
     name: str
     kind: str
     type_name: str
-    is_text: bool
+    format: str
+    role: str
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether the kind is only what the first lines suggest."""
+        return self.format in DELIMITERS
 
 
-def target_columns(header: Header, selection: Selection) -> list[TargetColumn]:
-    """The target columns of a file.
+def found_columns(header: Header, selection: Selection, names: Sequence[str]) -> list[FoundColumn]:
+    """Some features or targets as a file holds them.
 
     Raises
     ------
@@ -230,21 +237,23 @@ def target_columns(header: Header, selection: Selection) -> list[TargetColumn]:
         If one is neither numbers nor text.
     """
     found = []
-    for name in selection.target:
+    for name in names:
         kind, type_name = header.kind(name), str(header.schema.field(name).type)
+        role = _role(name, selection)
         if kind == "other" and header.is_text:
             kind = "text"
         if kind == "other":
+            purpose = "as labels" if role == "target" else "to be encoded"
             raise ValueError(
-                f"Column {name!r} (target) of {header.path!r} has type {type_name}; accepted are "
-                f"{ACCEPTED}, and text as labels."
+                f"Column {name!r} ({role}) of {header.path!r} has type {type_name}; accepted are "
+                f"{ACCEPTED}, and text {purpose}."
             )
-        found.append(TargetColumn(header.path, name, kind, type_name, header.is_text))
+        found.append(FoundColumn(header.path, name, kind, type_name, header.format, role))
     return found
 
 
-def common_kind(columns: Sequence[TargetColumn]) -> str:
-    """The one kind that holds the target columns of all files.
+def common_kind(columns: Sequence[FoundColumn]) -> str:
+    """The one kind that holds a feature, or the target columns, of all files.
 
     Numbers in a CSV file may be labels that look like numbers; those of any
     other file are numbers, and disagree with text.
@@ -254,10 +263,10 @@ def common_kind(columns: Sequence[TargetColumn]) -> str:
         return next((kind for kind in ("float", "int", "bool") if kind in kinds), "float")
     text = next(column for column in columns if column.kind == "text")
     for column in columns:
-        if column.kind in NUMBERS - {"null"} and not column.is_text:
+        if column.kind in NUMBERS - {"null"} and not column.is_guess:
             raise ValueError(
-                f"Column {column.name!r} (target) holds {column.type_name} in {column.path!r}, but "
-                f"column {text.name!r} holds text in {text.path!r}; a target is all numbers or "
-                "all text."
+                f"Column {column.name!r} ({column.role}) holds {column.type_name} in "
+                f"{column.path!r}, but column {text.name!r} holds text in {text.path!r}; "
+                f"a {column.role} is all numbers or all text."
             )
     return "text"

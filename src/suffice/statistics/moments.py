@@ -28,6 +28,7 @@ import numpy as np
 from scipy import sparse
 
 from suffice.kernels.exact import centre_pair
+from suffice.kernels.sparse import sparse_gram
 from suffice.numerics.double_double import (
     DOUBLE_DOUBLE_UNIT,
     UNIT,
@@ -184,14 +185,17 @@ class Moments:
             within = _pairwise([part.rounded_scatter for part in parts])
             weighed = distances.hi * np.sqrt(weights.hi)[:, None]
             between = weighed.T @ weighed
-        spread = np.einsum("kj,kj,k->j", distances.hi, distances.hi, weights.hi)
+        # An error of a part's mean moves its own term of the sum, and the common mean none:
+        # part by part, so that many small parts do not inflate the bound of a large one.
+        spread = np.square(distances.hi) * weights.hi[:, None]
+        magnitudes = np.stack([part.magnitude for part in parts])
         return cls(
             count=sum(part.count for part in parts),
             weight=total,
             mean=mean,
             mean_rest=rest,
             scatter=within + between,
-            magnitude=joint(np.sum([part.magnitude for part in parts], axis=0), spread),
+            magnitude=joint(magnitudes, spread).sum(axis=0),
             roundings=max(
                 max(part.roundings for part in parts) + len(parts).bit_length(), len(parts) + 8
             )
@@ -217,7 +221,10 @@ class Moments:
             return Moments.zero(len(self.magnitude), precision)
         left = self.weight - part.weight
         if not left.hi > 0:
-            raise ValueError("cannot take away more weight than there is")
+            raise ValueError(
+                f"cannot take rows of weight {part.weight.hi:g} away from rows of weight "
+                f"{self.weight.hi:g}: some would stay, and no weight for them"
+            )
         away = _difference(part.mean, part.mean_rest, self.mean, self.mean_rest)
         shift = away * (part.weight / left)
         mean, rest = _moved(self.mean, self.mean_rest, -shift)
@@ -227,6 +234,10 @@ class Moments:
             scatter = DoubleDouble.of(self.scatter) - part.scatter - between
         else:
             scatter = self.rounded_scatter - part.rounded_scatter - between.hi
+        share = self.weight.hi / left.hi
+        # What is left of the weight has lost digits too, and the shift is divided by it.
+        unit = DOUBLE_DOUBLE_UNIT if precision == "double-double" else UNIT
+        of_weight = np.diagonal(between.hi) * (share * DOUBLE_DOUBLE_UNIT / unit) ** 2
         left_over = Moments(
             count=self.count - part.count,
             weight=left,
@@ -234,19 +245,53 @@ class Moments:
             mean_rest=rest,
             scatter=scatter,
             magnitude=joint(
-                self.magnitude * (self.weight.hi / left.hi),
-                part.magnitude * (self.weight.hi / left.hi),
-                np.diagonal(between.hi),
+                self.magnitude * share,
+                part.magnitude * share,
+                np.maximum(np.diagonal(between.hi), of_weight),
             ),
             roundings=max(self.roundings, part.roundings) + 4,
         )
-        squares = np.diagonal(left_over.rounded_scatter)
-        if (squares < -4 * left_over.error_unit * left_over.magnitude).any():
+        if not left_over._could_be_of_rows():
             raise ValueError(
-                "less than nothing would stay of a column's squares: these rows, with these "
-                "weights, are not part of the statistic"
+                "less than nothing would stay of the squares: these rows, with these targets "
+                "and weights, are not part of the statistic"
             )
         return left_over
+
+    def _could_be_of_rows(self) -> bool:
+        """Whether the scatter is, up to its error, a sum of squares in every direction.
+
+        In units of the magnitude an error's entries are at most ε, so its eigenvalues are at
+        most m ε; float64's factorisation errs by a few m u more.
+        """
+        m = len(self.magnitude)
+        root = np.sqrt(self.magnitude)
+        inverse = np.divide(1.0, root, out=np.zeros(m), where=root > 0)
+        scaled = self.rounded_scatter * inverse[:, None] * inverse
+        scaled[np.diag_indices(m)] += m * self.error_unit + 4 * (m + 4) * UNIT
+        try:
+            np.linalg.cholesky(scaled)
+        except np.linalg.LinAlgError:
+            return False
+        return True
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError unless what a file holds could be moments of some columns."""
+        for name in ("count", "roundings"):
+            number = getattr(self, name)
+            if type(number) is not int or number < 0:
+                raise ValueError(f"its {name} is {number!r}")
+        d = len(self.magnitude)
+        shapes = {"weight": (), "mean": (d,), "mean_rest": (d,), "scatter": (d, d)}
+        for name, shape in shapes.items():
+            value = getattr(self, name)
+            pair = isinstance(value, DoubleDouble)
+            if not pair and (name in ("weight", "mean") or value.dtype != np.float64):
+                raise ValueError(f"its {name} is not of float64 words")
+            if np.shape(value.hi if pair else value) != shape:
+                raise ValueError(f"its {name} does not fit {d} columns")
+        if self.magnitude.shape != (d,) or self.magnitude.dtype != np.float64:
+            raise ValueError("its magnitude is not one of float64 numbers")
 
     @property
     def precision(self) -> Precision:
@@ -381,18 +426,18 @@ def _subtract(Z: Array, centre: Array, together: int = 32) -> None:
 def _near_mean(X: Any, Y: Array | None) -> Array:
     """A point near the rows; on a constant column its very value.
 
-    Zero in a column that is near enough to it: centring would gain a third of a digit there.
+    Zero in a column that is near enough to it: centring would gain half a digit there, and
+    columns that a user has centred already are left alone.
     """
     # In one layout: along another, the mean would be added up in another order.
-    # Few rows: they are near enough, and NumPy holds Python's lock over so small an array
-    # instead of handing it back and forth between the threads.
-    head = [np.array(part[:8], np.float64, order="C") for part in (X, Y) if part is not None]
+    # Few rows are near enough.
+    head = [np.array(part[:64], np.float64, order="C") for part in (X, Y) if part is not None]
     first = head[0] if len(head) == 1 else np.concatenate(head, axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         apart = first - first[0]
         centre = first[0] + apart.mean(axis=0)
         spread = np.sqrt(np.square(apart).mean(axis=0))
-        return np.where(np.abs(centre) <= spread / 4, 0.0, centre)
+        return np.where(np.abs(centre) <= spread / 2, 0.0, centre)
 
 
 def _gram(Z: Array, weight: Array | None) -> Array:
@@ -457,7 +502,8 @@ def _check_finite(gram: Array) -> None:
 
 def _summarize_double_double(X: Any, Y: Array | None, weight: Array | None) -> Moments:
     parts = [np.asarray(part, dtype=np.float64) for part in (X, Y) if part is not None]
-    Z = np.concatenate(parts, axis=1)
+    # In rows: of a single part in columns, the joined array would be in columns too.
+    Z = np.ascontiguousarray(np.concatenate(parts, axis=1))
     centre = _middle(Z)
     pair = _minus(_with_ones(Z), np.append(centre, 0.0))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -547,14 +593,24 @@ def _summarize_sparse(
         return _from_gram(exact, centre, n, _sparse_floor(np.diagonal(exact.hi), X, pair.hi))
     with np.errstate(over="ignore", invalid="ignore"):
         cross = X.T @ (pair.hi * w[:, None])
-        squares = X.T @ (X if weight is None else (X * w[:, None]).tocsr())
+        squares = _sparse_squares(X, w)
     dense = _gram(np.ascontiguousarray(pair.hi), weight)
-    gram = np.block([[squares.toarray(), cross], [cross.T, dense]])
+    gram = np.block([[squares, cross], [cross.T, dense]])
     _check_finite(gram)
     longest = int(np.bincount(X.indices, minlength=1).max(initial=0)) + 5
     roundings = max(longest, _roundings(n, dense.shape[1]))
     floor = _sparse_floor(np.diagonal(gram), X, pair.hi)
     return _from_rounded_gram(gram, centre, n, weight, roundings, floor)
+
+
+def _sparse_squares(X: Any, weight: Array) -> Array:
+    """XᵀWX as a dense array."""
+    if X.nnz < COMPILED_FROM:
+        return np.asarray((X.T @ (X * weight[:, None])).toarray())
+    squares = np.empty((X.shape[1], X.shape[1]))
+    indices, indptr = (np.asarray(part, dtype=np.int64) for part in (X.indices, X.indptr))
+    sparse_gram(X.data, indices, indptr, weight, squares)
+    return squares
 
 
 def _sparse_floor(squares: Array, X: Any, dense: Array) -> Array:

@@ -1,0 +1,134 @@
+"""How a command ends: with its output, or with one line that says what was wrong.
+
+Bad input is exit code 2 and one line on standard error; with ``--json`` standard output then
+holds ``{"error": …}``, so that it is one JSON document whatever happens.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import takewhile
+from typing import Any
+
+DONE, FAULT, BAD_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
+
+GIVEN_WARNINGS: list[str] = []
+"""What the running command has warned of so far."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        What follows the program's name.
+    """
+    options = set(takewhile(lambda argument: argument != "--", arguments))
+    debug, as_json = "--debug" in options, "--json" in options
+    _write_any_character()
+    try:
+        with _warnings_on_one_line():
+            code = _invoke(list(arguments) or ["--help"])
+            sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return _failed("interrupted", INTERRUPTED, as_json, debug)
+    except BrokenPipeError:
+        _discard_output()
+        return NO_READER
+    except (OSError, TypeError, ValueError) as error:
+        return _failed(f"error: {describe(error)}", BAD_INPUT, as_json, debug)
+    except MemoryError:
+        return _failed("error: there is not enough memory", FAULT, as_json, debug)
+    except Exception as error:  # noqa: BLE001 - whatever went wrong, one line says so
+        if hasattr(error, "format_message"):  # what Typer raises for unknown options and the like
+            return _failed(f"error: {one_line(error.format_message())}", BAD_INPUT, as_json, debug)
+        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        advice = "this is a fault in suffice; --debug shows where"
+        return _failed(f"error: {one_line(text)} ({advice})", FAULT, as_json, debug)
+
+
+def _invoke(arguments: list[str]) -> int:
+    # Not Typer's own `main`, which has its own ideas of errors, interrupts and pipes.
+    import typer
+
+    from suffice.cli.app import app
+
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("suffice", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    return DONE
+
+
+def describe(error: BaseException) -> str:
+    """An exception in one line, for people."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return one_line(f"{os.fsdecode(error.filename)!r}: {error.strerror}")
+    if isinstance(error, OSError) and error.strerror:
+        return one_line(error.strerror)
+    return one_line(str(error) or type(error).__name__)
+
+
+def one_line(text: str) -> str:
+    """Text without line ends, nor anything else that would steer a terminal."""
+    joined = " ".join(line.strip() for line in text.splitlines())
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode()
+        for c in joined
+    )
+
+
+def _failed(line: str, code: int, as_json: bool, debug: bool) -> int:
+    with suppress(BrokenPipeError):
+        if debug:
+            traceback.print_exc()
+        if as_json:
+            from suffice.cli.show import print_json
+
+            print_json({"error": line.removeprefix("error: ")})
+            sys.stdout.flush()
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+    return code
+
+
+@contextmanager
+def _warnings_on_one_line() -> Iterator[None]:
+    """Warnings meant for users become ``warning: …`` on standard error."""
+
+    def show(message: Warning | str, *details: Any, **more: Any) -> None:
+        line = one_line(str(message))
+        GIVEN_WARNINGS.append(line)
+        with suppress(BrokenPipeError):
+            sys.stderr.write(f"warning: {line}\n")
+
+    GIVEN_WARNINGS.clear()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("default", category=UserWarning)
+        warnings.showwarning = show
+        yield
+
+
+def _write_any_character() -> None:
+    """Characters that the terminal's encoding lacks are escaped, never an error."""
+    with suppress(AttributeError, ValueError):
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _discard_output() -> None:
+    """Python flushes standard output once more when it ends: let that go nowhere."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

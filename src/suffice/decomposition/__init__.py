@@ -1,0 +1,1 @@
+"""Decompositions: few directions that say most about many columns."""

@@ -1,0 +1,94 @@
+"""What classifiers share: labels as a target, predictions from scores, accuracy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from suffice.sources import Block, Source
+from suffice.statistics.sums import Sums
+
+
+class Classifier(ClassifierMixin):
+    """A model whose target is labels of one kind: booleans, integers, floats or text.
+
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+        The labels, sorted.
+    """
+
+    classes_: NDArray[Any]
+
+    def _target_checks(self) -> dict[str, Any]:
+        return {"multi_output": False, "y_numeric": False}
+
+    def _is_plain(self, X: Any, y: Any) -> bool:
+        return (
+            type(X) is np.ndarray
+            and type(y) is np.ndarray
+            and X.dtype.kind in "fiub"
+            and y.dtype.kind in "fiub"
+            and (X.ndim, y.ndim) == (2, 1)
+            and len(X) == len(y)
+            and X.size > 0
+            and (y.dtype.kind != "f" or bool(np.isfinite(y).all()))
+        )
+
+    def _labels(self, block: Block) -> NDArray[Any]:
+        """The labels of a block; numbers that measure something are refused."""
+        y = block.y
+        assert y is not None
+        if y.ndim != 1:
+            raise ValueError(
+                f"the target has {y.shape[1]} columns; a classifier takes one: name it as "
+                "target='label', not as a list"
+            )
+        if y.dtype.kind == "f":
+            kept = y if block.weight is None else y[block.weight > 0]
+            known = kept[np.isfinite(kept)]
+            odd = known[np.trunc(known) != known]
+            if len(odd):
+                raise ValueError(
+                    f"Unknown label type: continuous. The target holds {odd[0]!r}; labels are "
+                    "booleans, whole numbers or text, and other numbers are for regression"
+                )
+        return y
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of rows whose class is predicted (accuracy).
+
+        Parameters
+        ----------
+        X : array, data frame or Source
+        y : array of shape (rows,)
+            None if `X` is a source.
+        sample_weight : array of shape (rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        if not isinstance(X, Source):
+            return float(super().score(X, y, sample_weight))
+        check_is_fitted(self)
+        if y is not None or sample_weight is not None:
+            raise ValueError("a source brings its own target and weights: pass neither")
+        if not X.has_target:
+            raise ValueError("score needs a target: name it in scan(…, target=…)")
+        model: Any = self
+        model._check_names(X)
+
+        def summarize(block: Block) -> Sums:
+            if not np.isfinite(np.sum(np.nan_to_num(block.X, posinf=np.inf, neginf=-np.inf))):
+                raise FloatingPointError("infinity")
+            weight = np.ones(block.n_rows) if block.weight is None else block.weight
+            right = model._predicted(block.X) == block.y
+            return Sums((np.array([weight @ right, weight.sum()]),))
+
+        right, total = model._pass(X, summarize).values[0]
+        return float(right / total) if total else float("nan")

@@ -1,0 +1,1 @@
+"""Models of how rows of each class come about."""

@@ -1,0 +1,186 @@
+"""Gaussian naive Bayes without one row, for every row.
+
+Of the moments, a row that leaves changes those of its own class and those over all classes, by
+the formula that takes a part away; the other classes notice only through ε.  A kernel does this
+for many rows (`suffice.kernels.gaussian`).  Where a variance or a weight nearly vanishes with
+the row, digits would cancel: there, and wherever a class is left without a value in a column, the
+moments are subtracted one by one, in the statistic's own precision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from suffice.generative.gaussians import COMPILED_FROM, gaussians, log_densities
+from suffice.kernels.gaussian import add_log_densities_without, add_tied_densities_without
+from suffice.numerics.double_double import Array, DoubleDouble
+from suffice.sources import Block
+from suffice.statistics.class_moments import ClassMoments
+from suffice.statistics.column_moments import ColumnMoments
+from suffice.statistics.labels import coded
+
+RISK = 1e-4
+"""Share of a variance or weight below which what remains is computed with more digits."""
+
+CELLS_AT_ONCE = 1 << 18
+"""Rows times classes times columns that are worked on at a time, one by one."""
+
+
+def joint_without(
+    moments: ClassMoments,
+    block: Block,
+    priors: ArrayLike | None,
+    var_smoothing: float,
+    tied: bool,
+) -> Array:
+    """log p(x, y = k) of each row, under the moments without that row.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of rows among which are those of the block.
+    block : Block
+    priors : array of shape (classes,), optional
+        Fixed probabilities of the classes; by default their shares of the remaining weight.
+    var_smoothing : float
+    tied : bool
+
+    Returns
+    -------
+    array of shape (rows, classes)
+    """
+    X = np.ascontiguousarray(block.X, dtype=np.float64)
+    weight = np.ones(len(X)) if block.weight is None else block.weight
+    codes = _codes(moments, block, weight)
+    columns, total = moments.columns, moments.total
+    out = _log_priors(moments, codes, weight, priors)
+    doubtful = np.ones(len(X), np.bool_)
+    if out.size * X.shape[1] >= COMPILED_FROM:
+        doubtful = _compiled(columns, total, X, codes, weight, var_smoothing, tied, out)
+    index = np.flatnonzero(doubtful)
+    prior = _log_priors(moments, codes[index], weight[index], priors)
+    step = max(CELLS_AT_ONCE // max(columns.count.size, 1), 1)
+    for start in range(0, len(index), step):
+        some = index[start : start + step]
+        again = _one_by_one(columns, total, X[some], codes[some], weight[some], var_smoothing, tied)
+        out[some] = prior[start : start + step] + again
+    return out
+
+
+def _codes(moments: ClassMoments, block: Block, weight: Array) -> NDArray[np.int64]:
+    """The class of each row; rows of weight 0 were not there, and change no class."""
+    codes, present = np.zeros(len(weight), np.int64), weight > 0
+    assert block.y is not None
+    if present.any():
+        labels, inner = coded(block.y[present])
+        if (
+            labels.dtype.kind != moments.labels.dtype.kind
+            or not np.isin(labels, moments.labels).all()
+        ):
+            raise ValueError("rows can only be left out of a fit that they were part of")
+        codes[present] = np.searchsorted(moments.labels, labels)[inner]
+    return codes
+
+
+def _log_priors(
+    moments: ClassMoments, codes: Any, weight: Array, priors: ArrayLike | None
+) -> Array:
+    rows = np.arange(len(codes))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if priors is None:
+            count = moments.weight.round()
+            if len(weight) and (weight == weight[0]).all():
+                # One logarithm for all rows of a class.
+                left = np.log(np.maximum(count.sum() - weight[0], 0.0))
+                out = np.tile(np.log(count) - left, (len(codes), 1))
+                out[rows, codes] = (np.log(np.maximum(count - weight[0], 0.0)) - left)[codes]
+            else:
+                left = np.log(np.maximum(count.sum() - weight, 0.0))
+                out = np.log(count) - left[:, None]
+                out[rows, codes] = np.log(np.maximum(count[codes] - weight, 0.0)) - left
+        else:
+            out = np.tile(np.log(np.asarray(priors, np.float64)), (len(codes), 1))
+    gone = (moments.rows[codes] == 1) & (weight > 0)
+    out[rows[gone], codes[gone]] = -np.inf
+    if moments.count == 1:
+        out[gone] = -np.inf
+    return out
+
+
+def _compiled(
+    columns: ColumnMoments,
+    total: ColumnMoments,
+    X: Array,
+    codes: Any,
+    weight: Array,
+    var_smoothing: float,
+    tied: bool,
+    out: Array,
+) -> NDArray[np.bool_]:
+    """Add the log-densities to `out`; return which rows they are not good enough for."""
+    known = np.flatnonzero(total.count)
+    found = gaussians(columns, total, var_smoothing, tied)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        var = np.where(columns.count > 0, columns.rounded_scatter / columns.weight.hi, 0.0)
+        var_of_all = np.where(total.count > 0, total.rounded_scatter / total.weight.hi, 0.0)
+        inverse = np.where(columns.count > 0, 1 / columns.weight.hi, 0.0)
+        inverse_of_all = np.where(total.count > 0, 1 / total.weight.hi, 0.0)
+    order = known[np.argsort(-var_of_all[known], kind="stable")]
+    # Where a class has no value, it goes by all rows: the kernel does not.
+    borrowed = (total.count > 0) & (columns.count == 0).any(axis=0)
+    doubtful = np.asarray((~np.isnan(X[:, borrowed])).any(axis=1))
+    run = add_tied_densities_without if tied else add_log_densities_without
+    run(
+        X, codes, np.argsort(codes, kind="stable"), np.ascontiguousarray(weight),
+        columns.mean.round(), var, inverse,
+        total.mean.round(), var_of_all, inverse_of_all, order,
+        var_smoothing, float(found.epsilon), RISK, out, doubtful,
+    )  # fmt: skip
+    return doubtful
+
+
+def _one_by_one(
+    columns: ColumnMoments,
+    total: ColumnMoments,
+    X: Array,
+    codes: Any,
+    weight: Array,
+    var_smoothing: float,
+    tied: bool,
+) -> Array:
+    rows, n_classes = np.arange(len(X)), len(columns.count)
+    gone = _single_rows(X, weight, columns)
+    remaining = total.at(None).at(np.zeros(len(X), np.int64)).subtract(gone)
+    every = columns.at(np.tile(np.arange(n_classes), (len(X), 1)))
+    own = columns.at(codes).subtract(gone)
+    for whole, part in zip(_words(every), _words(own), strict=True):
+        whole[rows, codes] = part
+    found = gaussians(every, remaining, var_smoothing, tied)
+    return log_densities(X, found.theta, found.var)
+
+
+def _single_rows(X: Array, weight: Array, like: ColumnMoments) -> ColumnMoments:
+    """Each row as the moments of a part, of shape (rows, columns)."""
+    zero = ColumnMoments.zero(X.shape, like.precision)
+    there = ~np.isnan(X) & (weight > 0)[:, None]
+    return ColumnMoments(
+        count=there.astype(np.int64),
+        weight=DoubleDouble.of(np.where(there, weight[:, None], 0.0)),
+        mean=DoubleDouble.of(np.where(there, X, 0.0)),
+        mean_rest=zero.mean_rest,
+        scatter=zero.scatter,
+        magnitude=zero.magnitude,
+        roundings=0,
+    )
+
+
+def _words(moments: ColumnMoments) -> list[Any]:
+    """The arrays that moments are made of."""
+    values = [moments.weight, moments.mean, moments.scatter]
+    pairs = [v for v in values if isinstance(v, DoubleDouble)]
+    plain = [v for v in values if not isinstance(v, DoubleDouble)]
+    words = [word for pair in pairs for word in (pair.hi, pair.lo)]
+    return [moments.count, moments.mean_rest, moments.magnitude, *words, *plain]

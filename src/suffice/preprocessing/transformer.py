@@ -1,0 +1,159 @@
+"""What the transformers share: rows in, a statistic, rows out.
+
+A family file says what a block contributes (`_summarize`), what is learned from the statistic
+(`_solve`) and how rows are changed (`_map`).  Arrays and frames are changed at once; a source
+becomes another source, whose blocks are changed when they are read.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from sklearn import get_config
+from sklearn.base import TransformerMixin
+from sklearn.utils._set_output import _get_output_config, _wrap_data_with_container
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from suffice.fitting.base import OnePass
+from suffice.fitting.certificate import Certificate
+from suffice.sources import Columns, MappedSource, Source, as_source
+from suffice.sources.frames import is_frame
+from suffice.sources.memory import library
+
+FLOATS = [np.float64, np.float32, np.float16]
+
+
+class Transformer(TransformerMixin, OnePass, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """Rows changed by what was learned from rows; the target is ignored."""
+
+    @abstractmethod
+    def _map(self, X: Any) -> Any:
+        """Some rows, changed; called on several threads at once."""
+
+    def _checked_rows(self, X: Any, reset: bool) -> Any:
+        """Rows in memory as an array, a CSR array or `Columns`."""
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse=self._accepts_sparse(),
+            dtype=FLOATS,
+            # In a fit the pass itself finds infinity, and says where.
+            ensure_all_finite=False if reset else "allow-nan",
+        )
+
+    def _check_fit(self, rows: Any) -> None:
+        """Raise if rows in memory cannot be learned from."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = False
+        tags.requires_fit = True
+        return tags
+
+    # --- fitting --------------------------------------------------------------------------
+
+    def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
+        if isinstance(X, Source):
+            return super()._training_source(X, y, sample_weight, reset)
+        refuse_strangers(X)
+        weight = self._checked_weight(sample_weight, X)
+        if is_frame(X) and 0 not in X.shape:
+            source = as_source(X, None, weight)
+            self._take_names(source, reset)
+            return source
+        rows = self._checked_rows(X, reset)
+        self._check_fit(rows)
+        return self._source_of(rows, weight)
+
+    def _source_of(self, rows: Any, weight: Any) -> Source:
+        return as_source(rows, None, weight)
+
+    # --- transforming ---------------------------------------------------------------------
+
+    def transform(self, X: Any) -> Any:
+        """Change rows by what was learned.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array, CSR matrix or data frame
+            As `set_output` says; of a source, a source with its target and weights, whose
+            blocks are changed when they are read.
+        """
+        check_is_fitted(self)
+        if isinstance(X, Source):
+            self._check_names(X)
+            self._announce()
+            return self._mapped(X)
+        refuse_strangers(X)
+        rows = self._checked_rows(X, reset=False)
+        self._announce()
+        changed = in_memory(self._map(rows))
+        return _wrap_data_with_container("transform", changed, X, self)
+
+    def _announce(self) -> None:
+        """Warn of what a user should know before rows are changed."""
+
+    def _mapped(self, source: Source) -> MappedSource:
+        labels = [str(name) for name in self.get_feature_names_out()]
+        # As in memory: columns have names where frames are asked for.
+        named = _get_output_config("transform", self)["dense"] != "default"
+        return MappedSource(
+            source,
+            self._frozen()._map,
+            len(labels),
+            labels if named else None,
+            sparse=self._gives_sparse(source.sparse),
+            kinds=self._kinds_out(source),
+            labels=labels,
+        )
+
+    def _frozen(self) -> Any:
+        """This model as it is now, without its statistic."""
+        frozen = copy.copy(self)
+        frozen.__dict__.pop("statistics_", None)
+        return frozen
+
+    def _gives_sparse(self, sparse: bool) -> bool:
+        """Whether rows come out as CSR."""
+        return sparse
+
+    def _kinds_out(self, source: Source) -> Sequence[str] | None:
+        """What each column holds afterwards; None where all hold numbers."""
+        return None
+
+
+def in_memory(rows: Any) -> Any:
+    """Rows as scikit-learn hands them out: text among objects, CSR in the class configured."""
+    if isinstance(rows, Columns):
+        return rows.to_objects()
+    if issparse(rows) and get_config().get("sparse_interface") != "sparray":
+        return csr_matrix(rows)
+    return rows
+
+
+def refuse_strangers(X: Any) -> None:
+    """Paths and collections of a cluster, which NumPy would misread or gather here."""
+    if isinstance(X, (str, bytes)) or hasattr(X, "__fspath__") or library(X) == "dask":
+        as_source(X)
+    if library(X) == "polars" and type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a polars LazyFrame, a plan without rows: pass X.collect()")
+
+
+def exactly(claim: str, path: str, notes: Sequence[str] = ()) -> Certificate:
+    """The certificate of what involves no rounding."""
+    return Certificate(True, claim, path, {"digits": EXACT_DIGITS}, tuple(notes))
+
+
+EXACT_DIGITS = float(-np.log10(2.0**-53))
+"""Digits of a float64 that is the correctly rounded result."""

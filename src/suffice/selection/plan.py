@@ -1,0 +1,108 @@
+"""Which way a cross-validation goes: from statistics, by fits over a source, or scikit-learn's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from suffice.linear.model import LeastSquaresModel
+from suffice.selection.candidates import Candidate, prepare, taken_apart
+from suffice.selection.held_out import check_scorer
+from suffice.selection.k_fits import KFits
+from suffice.selection.rows import survey
+from suffice.selection.search import OnePassSearch
+from suffice.sources import Source
+
+MOST_STATISTICS = 1 << 30
+"""Bytes that the statistics of all folds may take."""
+
+Prepared = tuple[list[Candidate], Source]
+
+
+def only_weight(X: Any, params: dict[str, Any] | None) -> tuple[Any, bool]:
+    """The weights among the arguments of a fit, and whether there is nothing but such an array."""
+    params = {name: value for name, value in (params or {}).items() if value is not None}
+    if isinstance(X, Source) and params:
+        raise ValueError(
+            "a source brings its own weights: name them in scan(…, weight=…), and pass no "
+            f"arguments for fit; got {', '.join(params)}"
+        )
+    weight = params.get("sample_weight")
+    return weight, not set(params) - {"sample_weight"} and (weight is None or np.ndim(weight) == 1)
+
+
+def readable_again(cv: Any) -> Any:
+    """Splits that can be gone through more than once."""
+    return list(cv) if isinstance(cv, Iterator) else cv
+
+
+def prepared(estimators: Sequence[Any], X: Any, y: Any, weight: Any) -> Prepared | None:
+    """Candidates that can be fitted from statistics, and their rows; None if one cannot."""
+    candidates = [taken_apart(estimator) for estimator in estimators]
+    known = [candidate for candidate in candidates if candidate is not None]
+    if len(known) < len(candidates) or len({type(c.model) for c in known}) != 1:
+        return None
+    # In scikit-learn a pipeline takes no weights, but each step its own.
+    if weight is not None and any(isinstance(c.estimator, Pipeline) for c in known):
+        return None
+    try:
+        return prepare(known, X, y, weight)
+    except (TypeError, ValueError):
+        if isinstance(X, Source):
+            raise
+        return None  # scikit-learn's loop tells what is wrong
+
+
+def plan(
+    estimators: Sequence[Any],
+    found: Prepared | None,
+    X: Any,
+    y: Any,
+    groups: Any,
+    cv: Any,
+    scorer: Any,
+    **options: Any,
+) -> OnePassSearch | KFits | None:
+    """The search to run, or None if scikit-learn's own loop must do it.
+
+    Parameters
+    ----------
+    estimators : sequence of estimators
+    found : what `prepared` says of them
+    X, y, groups, cv : as the user passed them
+    scorer : callable
+        scikit-learn's scorer, of one metric or several.
+    **options
+        `error_score`, `train_scores` and `keep` of `OnePassSearch`.
+    """
+    in_memory = not isinstance(X, Source)
+    if found is None and in_memory:
+        return None
+    if not estimators:
+        raise ValueError("No fits were performed. Were there no candidates?")
+    if not in_memory:
+        check_scorer(scorer, X.has_weight)
+    folds, passes = survey(cv, estimators[0], X, y, groups)
+    if folds is None:
+        if in_memory:
+            return None
+        raise ValueError(
+            "a splitter that repeats rows, or leaves a split without rows to train on or to test, "
+            "needs the rows in memory"
+        )
+    if found is None or _bytes(found, sum(folds.sizes)) > MOST_STATISTICS:
+        if in_memory:
+            return None
+        return KFits(estimators, X, folds, scorer, passes=passes, **options)
+    candidates, source = found
+    return OnePassSearch(candidates, X, y, source, folds, scorer, passes=passes, **options)
+
+
+def _bytes(found: Prepared, n_groups: int) -> int:
+    """Memory for the statistics of all groups, and those merged from them, roughly."""
+    model, columns = found[0][0].model, found[1].n_columns
+    numbers = (columns + 1) ** 2 if isinstance(model, LeastSquaresModel) else 100 * columns
+    return 4 * 8 * n_groups * numbers

@@ -1,0 +1,115 @@
+"""Labels of classes: of one kind each, as sorted distinct labels and a code for every row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+KINDS = {"b": "booleans", "i": "integers", "f": "floats", "O": "text"}
+"""What the labels of each kind of array are called in messages."""
+
+MISSING = "a missing label"
+
+MOST_EXACT = 2.0**53
+"""Floats below are exact as integers."""
+
+
+def coded(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The distinct labels in order, and the place of each row's label among them.
+
+    Parameters
+    ----------
+    y : array of shape (rows,)
+        At least one label: booleans, integers, floats, or strings in an array of any dtype.
+
+    Returns
+    -------
+    labels : array of shape (classes,)
+        Sorted: bool, int64, float64, or object for text.
+    codes : int64 array of shape (rows,)
+
+    Raises
+    ------
+    FloatingPointError
+        If a label is missing: NaN or None.
+    ValueError
+        If the labels are of several kinds, or of none of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> coded(np.array(["spam", "ham", "spam"]))
+    (array(['ham', 'spam'], dtype=object), array([1, 0, 1]))
+    """
+    if y.dtype.kind == "O":
+        y = _of_one_kind(y)
+    kind = y.dtype.kind
+    if kind in "OUT":
+        return _coded_text(y.tolist())
+    if kind == "b":
+        labels, codes = _coded_integers(y.astype(np.int64))
+        return labels.astype(np.bool_), codes
+    if kind == "i" or (kind == "u" and y.max() < 1 << 63):
+        return _coded_integers(y.astype(np.int64))
+    if kind != "f":
+        raise ValueError(
+            f"labels of dtype {y.dtype}; accepted are booleans, integers, floats and text"
+        )
+    y = y.astype(np.float64)
+    if np.isnan(y).any():
+        raise FloatingPointError(MISSING)
+    if np.abs(y).max() < MOST_EXACT and (np.trunc(y) == y).all():
+        labels, codes = _coded_integers(y.astype(np.int64))
+        return labels.astype(np.float64), codes
+    labels, codes = np.unique(y + 0.0, return_inverse=True)
+    return labels, codes.astype(np.int64)
+
+
+def as_objects(values: Sequence[Any]) -> NDArray[Any]:
+    """An object array of one dimension, whatever the values are."""
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
+
+
+def _coded_integers(y: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    low, high = int(y.min()), int(y.max())
+    if high - low > 4 * len(y) + 1024:
+        labels, codes = np.unique(y, return_inverse=True)
+        return labels, codes.astype(np.int64)
+    y = y - low
+    present = np.bincount(y, minlength=high - low + 1) > 0
+    return np.flatnonzero(present) + low, (np.cumsum(present) - 1)[y]
+
+
+def _coded_text(y: list[str]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    labels = sorted(set(y))
+    place = {label: code for code, label in enumerate(labels)}
+    codes = np.fromiter(map(place.__getitem__, y), np.int64, len(y))
+    return as_objects([str(label) for label in labels]), codes
+
+
+def _of_one_kind(y: NDArray[Any]) -> NDArray[Any]:
+    """An array of objects as what they are: text stays, numbers become an array of theirs."""
+    types = set(map(type, y))
+    if all(issubclass(one, str) for one in types):
+        return y
+    if any(one is type(None) or one.__name__ == "NAType" for one in types) or any(
+        isinstance(label, float | np.floating) and label != label for label in y
+    ):
+        raise FloatingPointError(MISSING)
+    for kinds, dtype in (
+        ((bool, np.bool_), np.bool_),
+        ((int, np.integer), np.int64),
+        ((float, np.floating), np.float64),
+    ):
+        # A bool is an int to Python, but no integer label.
+        if all(issubclass(one, kinds) and (one is not bool or bool in kinds) for one in types):
+            return y.astype(dtype)
+    names = ", ".join(sorted(one.__name__ for one in types))
+    raise ValueError(
+        f"labels must be of one kind (booleans, integers, floats or text), but these are {names}"
+    )
