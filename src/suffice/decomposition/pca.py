@@ -43,8 +43,11 @@ from suffice.numerics.double_double import DoubleDouble
 from suffice.sources import Block, Source
 from suffice.statistics.moments import NOTHING, Moments, Precision
 
-ACCEPTED_ERROR = 1e-10
-"""Bound on the relative error of variances and directions that float64 may have."""
+ACCEPTED_ERROR, ACCEPTED_ON_ROWS = 1e-8, 1e-10
+"""Bound on the relative error of variances and directions that float64 may have.
+
+A second pass over many rows costs more than one over the few of the rows' side.
+"""
 
 SMALL_WORK, SMALL_COLUMNS = 1 << 20, 32
 """rows × columns², and columns, up to which double-double costs a few milliseconds."""
@@ -214,7 +217,7 @@ class PCA(Projection):
         with task.one_pass(self._fitted_attributes):
             rows = Rows(source, self.standardize, self._n_jobs())
             solved = None
-            for precision, accepted in (("float64", ACCEPTED_ERROR), ("double-double", np.inf)):
+            for precision, accepted in (("float64", ACCEPTED_ON_ROWS), ("double-double", np.inf)):
                 found = rows.spectrum(precision)  # type: ignore[arg-type]
                 columns = Columns(
                     rows.mean, rows.mean_error, rows.deviation, rows.scale, rows.scale_error
