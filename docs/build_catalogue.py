@@ -10,8 +10,8 @@ ABOVE = """\
 # Catalogue
 
 Every model, and what it can do. This page is written by `make docs` from the table in
-`suffice.catalogue`. Merging and subtracting are abilities of the statistics that models keep;
-methods of the models for it come next.
+`suffice.catalogue`. A model whose statistic merges has `update`, `partial_fit` and `a + b`; one
+whose statistic subtracts has `forget`; see [Update, forget, merge, refit](update-forget-merge.md).
 
 """
 
@@ -19,9 +19,9 @@ BELOW = """
 
 | column | meaning |
 |---|---|
-| objective | what a fit minimises |
+| objective | what a fit minimises; of transformers, what it finds |
 | statistic merges, subtracts | whether statistics can be joined, and rows taken out again |
-| solved anew from the statistic for | the parameters that can change without the data |
+| solved anew from the statistic for | the parameters that `refit` can change without the data |
 | files | whether it fits from files, block by block |
 | cluster | whether it fits on a cluster |
 | weights | whether rows may carry weights |

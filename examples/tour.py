@@ -73,7 +73,16 @@ def main() -> None:
         agree = np.array_equal(loaded.predict(source), ridge.predict(source))
         print(f"{size:,} bytes; predictions equal: {agree}")
 
-    heading("6. A million rows")
+    heading("6. Two hospitals join their models, and one withdraws its patients")
+    here, there = suffice.Ridge().fit(X[:200], y[:200]), suffice.Ridge().fit(X[200:], y[200:])
+    joint = here + there
+    away = np.abs(joint.coef_ - suffice.Ridge().fit(X, y).coef_).max()
+    print(f"joined, against one fit on all rows: {away:.1e}")
+    joint.forget(X[200:], y[200:])
+    print(f"after forgetting, against the first:  {np.abs(joint.coef_ - here.coef_).max():.1e}")
+    print(f"digits guaranteed: {joint.certificate_.digits:.1f}")
+
+    heading("7. A million rows")
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1_000_000, 20))
     y = 3 + X @ np.arange(1.0, 21.0) + rng.standard_normal(1_000_000)
@@ -81,6 +90,14 @@ def main() -> None:
     big = suffice.LinearRegression().fit(X, y)
     print(f"fitted 1,000,000 × 20 in {time.perf_counter() - began:.2f} s")
     print(big.certificate_)
+
+    began = time.perf_counter()
+    grid = {"alpha": np.logspace(-2, 6, 50)}
+    search = suffice.GridSearchCV(suffice.Ridge(), grid, cv=10).fit(X, y)
+    print(
+        f"\n50 penalties × 10 folds in {time.perf_counter() - began:.2f} s and "
+        f"{search.passes_} pass: alpha {search.best_params_['alpha']:.3g} is best"
+    )
 
 
 if __name__ == "__main__":

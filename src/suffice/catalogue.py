@@ -23,9 +23,9 @@ class Entry:
         The public name.
     module : str
         Where it is defined.
-    task : {"regression", "preprocessing"}
+    task : {"regression", "classification", "decomposition", "preprocessing"}
     objective : str
-        What a fit minimises, in a line.
+        What a fit minimises, or else what it finds, in a line.
     merge, forget : bool
         Whether its statistic can be merged, and rows subtracted from it.
     refit : tuple of str

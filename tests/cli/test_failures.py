@@ -315,6 +315,19 @@ def test_errors_are_described():
     assert describe(ValueError()) == "ValueError"
 
 
+def test_data_are_not_overwritten(refused, rides, model, folder):
+    before = Path("rides.csv").read_bytes()
+    os.symlink("rides.csv", "link.csv")
+    for name in ("rides.csv", f"../{folder.name}/rides.csv", "link.csv"):
+        message = refused("predict", model, "rides.csv", "--output", name)
+        assert "one of the files to be read" in message
+        options = ("--target", "fare", "--save", name)
+        for command in (("fit", "--model", "ridge"), ("update", model), ("forget", model)):
+            assert "to be read" in refused(*command, "rides.csv", *options)
+    assert Path("rides.csv").read_bytes() == before
+    assert Path("link.csv").is_symlink()
+
+
 def test_values_that_json_has_no_word_for():
     from suffice.cli.show import jsonable
 

@@ -186,6 +186,11 @@ def test_a_full_disk_behind_standard_output(rides, folder, model_file):
         outcome = run(*command, capture_output=False, stdout=full, stderr=subprocess.PIPE)
     assert outcome.returncode == 2
     assert outcome.stderr == "error: No space left on device\n"
+    with open("/dev/full", "wb") as full:
+        command = ("inspect", model_file, "--json")
+        outcome = run(*command, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert outcome.returncode == 2
+    assert outcome.stderr == "error: No space left on device\n"
 
 
 def test_output_in_an_encoding_that_lacks_the_characters(folder, model_file):

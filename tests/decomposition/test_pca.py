@@ -550,6 +550,13 @@ def test_dependent_columns(n):
     assert PCA(3).fit(X).noise_variance_ == 0.0
 
 
+def test_variances_lost_in_rounding_are_not_called_absent():
+    X = np.random.default_rng(0).normal(size=(60, 3)) * [1, 10, 1e17]
+    (note,) = PCA().fit(X).certificate_.notes
+    assert "1 directions beyond rounding" in note
+    assert "the digits do not speak" in note
+
+
 def test_equal_variances_are_told():
     """A square's corners: every direction has the same variance."""
     X = np.array([[1.0, 1.0, 0], [1, -1, 0], [-1, 1, 0], [-1, -1, 0], [0, 0, 3], [0, 0, -3]])

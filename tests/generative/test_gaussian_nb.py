@@ -349,6 +349,17 @@ def test_far_away_rows():
     X, y = sample()
     proba = GaussianNB().fit(X, y).predict_proba([[1e200, -1e300, 0, 0]])
     assert np.isfinite(proba).all()
+    model = GaussianNB().fit([[-2.0], [-1], [1], [2]], [0, 0, 1, 1])
+    for far in (1e200, 1e308):
+        assert model.predict_proba([[far]]).tolist() == [[0.5, 0.5]]
+        np.testing.assert_allclose(model.predict_log_proba([[far]]), np.log(0.5))
+
+
+def test_variances_too_small_for_a_density_are_not_certified():
+    X, y = sample()
+    with pytest.warns(ConvergenceWarning, match=r"variance of column 0 .* rescale the column"):
+        model = GaussianNB().fit(X * 1e-153, y)
+    assert not model.certificate_.holds
 
 
 # --- one row left out ----------------------------------------------------------------------
@@ -492,6 +503,8 @@ def test_bad_targets(tmp_path):
     X, y = sample(20)
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         GaussianNB().fit(X, y + 0.5)
+    with pytest.raises(ValueError, match=r"Unknown label type: continuous\. .* holds \d\.5;"):
+        GaussianNB().fit(X, (y + 0.5).astype(object))
     with pytest.raises(ValueError, match="Input y contains NaN"):
         GaussianNB().fit(X, np.where(y == 1, np.nan, y))
     with pytest.raises(ValueError):
@@ -512,6 +525,17 @@ def test_bad_targets(tmp_path):
         GaussianNB().fit(
             suffice.scan(tmp_path / "rows.parquet", target=["x", "measure"], features=["x2"])
         )
+
+
+def test_large_labels_are_exact_or_refused(tmp_path):
+    labels = [2**53, 2**53 + 1] * 3
+    table = pa.table({"x": np.arange(6.0), "label": labels})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    model = GaussianNB().fit(suffice.scan(tmp_path / "rows.parquet", target="label"))
+    assert model.classes_.tolist() == labels[:2]
+    table.to_pandas().to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(ValueError, match="integers cannot be told apart"):
+        GaussianNB().fit(suffice.scan(tmp_path / "rows.csv", target="label"))
 
 
 def test_bad_rows():
@@ -554,3 +578,14 @@ def test_score_of_a_source(tmp_path):
         model.score(weighted, y)
     with pytest.raises(ValueError, match="target"):
         model.score(suffice.scan(tmp_path / "rows.parquet", features=[f"x{j}" for j in range(4)]))
+
+
+def test_score_of_large_values_and_of_infinity():
+    model = GaussianNB().fit([[0.0, 1.0], [1.0, 0.0], [5.0, 6.0], [6.0, 5.0]], [0, 0, 1, 1])
+    labels = np.array([0, 0, 1, 1])
+    # Their sum is beyond float64's range, and each of them is not.
+    assert model.score(as_source(np.full((4, 2), 1e308), labels)) == 0.5
+    rows = np.zeros((4, 2))
+    rows[2, 1] = np.inf
+    with pytest.raises(ValueError, match=r"infinity.*column 1, row 2"):
+        model.score(as_source(rows, labels))

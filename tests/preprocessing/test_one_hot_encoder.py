@@ -286,3 +286,14 @@ def test_bad_input():
         OneHotEncoder().fit([[1.0], [2.0]]).inverse_transform(np.zeros((1, 2)))
     with pytest.raises(AttributeError, match="min_frequency"):
         _ = OneHotEncoder().fit([[1.0]]).infrequent_categories_
+
+
+def test_encoders_of_listed_categories_merge():
+    def fitted(first, rows):
+        return OneHotEncoder(categories=[first, ["c"]]).fit(np.array(rows, dtype=object))
+
+    # Lists of different lengths, equal but not the same.
+    both = suffice.merge(fitted(["a", "b"], [["a", "c"]]), fitted(["a", "b"], [["b", "c"]]))
+    assert [known.tolist() for known in both.categories_] == [["a", "b"], ["c"]]
+    with pytest.raises(ValueError, match="cannot merge models with categories="):
+        suffice.merge(fitted(["a", "b"], [["a", "c"]]), fitted(["a", "d"], [["a", "c"]]))

@@ -288,3 +288,14 @@ def test_cross_validation_by_scikit_learn(rides):
     X, y = rides[FEATURES][:2000], rides.fare[:2000]
     scores = cross_val_score(ours(), X, y, cv=3)
     np.testing.assert_allclose(scores, cross_val_score(theirs(), X, y, cv=3), atol=1e-9)
+
+
+def test_a_source_stays_one_where_frames_are_asked_for(folder):
+    source = scan(folder, target="fare", features=FEATURES)
+    columns = ours(sparse=False)[0].fit(source)
+    names = tuple(columns.get_feature_names_out())
+    assert columns.transform(source).feature_names is None
+    with sklearn.config_context(transform_output="pandas"):
+        assert columns.transform(source).feature_names == names
+    columns.set_output(transform="pandas")
+    assert columns.fit_transform(source).feature_names == names

@@ -105,7 +105,7 @@ def fit(
     estimator = make_model(find_model(model).load(), settings or ())
     if not target and estimator.__sklearn_tags__().target_tags.required:
         raise ValueError(f"{type(estimator).__name__} needs a target: name it with --target")
-    source = training_rows(data, target, weight, column_names(features))
+    source = training_rows(data, target, weight, column_names(features), save)
     began = time.perf_counter()
     with _threads(threads), progress(source, "fitting") as rows:
         estimator.fit(rows)
@@ -150,7 +150,7 @@ def predict(
         raise ValueError("--json and --output - both want standard output: name a file")
     output_format(output)
     fitted = suffice.load(model)
-    source = training_rows(data, None, None, features_of(fitted, features))
+    source = training_rows(data, None, None, features_of(fitted, features), output)
     with _threads(threads), progress(source, "predicting") as rows:
         n_rows = write_predictions(fitted, rows, output, proba)
     if output != "-":
@@ -203,7 +203,7 @@ def update(
     suffice update m.safetensors today.csv --target fare --save m.safetensors
     """
     check_writable(save)
-    fitted, source = _known(model, "update", data, target, weight)
+    fitted, source = _known(model, "update", data, target, weight, save)
     with _threads(threads), progress(source, "updating") as rows:
         fitted.update(rows)
     _finish(fitted, f"learned {rows.count_rows():,} more rows", save, as_json)
@@ -227,7 +227,7 @@ def forget(
     suffice forget m.safetensors withdrawn.csv --target fare --save m.safetensors
     """
     check_writable(save)
-    fitted, source = _known(model, "forget", data, target, weight)
+    fitted, source = _known(model, "forget", data, target, weight, save)
     with _threads(threads), progress(source, "forgetting") as rows:
         fitted.forget(rows, digits=digits)
     _finish(fitted, f"forgot {rows.count_rows():,} rows", save, as_json)
@@ -301,14 +301,14 @@ def _threads(number: int | None) -> contextlib.AbstractContextManager[Any]:
 
 
 def _known(
-    path: str, verb: str, data: list[str], target: list[str] | None, weight: str | None
+    path: str, verb: str, data: list[str], target: list[str] | None, weight: str | None, save: str
 ) -> tuple[Any, Any]:
     """A saved model, and rows with the columns that it knows."""
     fitted = suffice.load(path)
     _require(fitted, verb)
     if not target and fitted.__sklearn_tags__().target_tags.required:
         raise ValueError(f"{type(fitted).__name__} needs a target: name it with --target")
-    return fitted, training_rows(data, target, weight, features_of(fitted))
+    return fitted, training_rows(data, target, weight, features_of(fitted), save)
 
 
 def _require(fitted: Any, verb: str) -> None:

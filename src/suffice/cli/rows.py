@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import sys
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -21,15 +22,19 @@ def training_rows(
     target: Sequence[str] | None,
     weight: str | None,
     features: Sequence[str] | None,
+    output: str,
 ) -> Source:
-    """Rows to learn from or to forget."""
+    """Rows to learn from, to forget or to predict; `output` may be none of their files."""
     targets = list(target or ())
-    return scan(
+    source = scan(
         list(data),
         target=targets[0] if len(targets) == 1 else targets or None,
         weight=weight,
         features=features,
     )
+    if os.path.exists(output) and any(os.path.samefile(f.path, output) for f in source.files):
+        raise ValueError(f"{output!r} is one of the files to be read: write to another one")
+    return source
 
 
 def features_of(model: Any, chosen: Sequence[str] | None = None) -> list[str] | None:

@@ -90,14 +90,18 @@ def one_line(text: str) -> str:
 
 
 def _failed(line: str, code: int, as_json: bool, debug: bool) -> int:
-    with suppress(BrokenPipeError):
-        if debug:
+    if debug:
+        with suppress(OSError):
             traceback.print_exc()
-        if as_json:
-            from suffice.cli.show import print_json
+    if as_json:
+        from suffice.cli.show import print_json
 
+        try:
             print_json({"error": line.removeprefix("error: ")})
             sys.stdout.flush()
+        except OSError:  # no reader, or a full disk: standard error has to do
+            _discard_output()
+    with suppress(OSError):
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
     return code

@@ -21,23 +21,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._set_output import _get_output_config, _wrap_data_with_container
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from suffice.fitting.base import OnePass
+from suffice.fitting.transforming import SourceTransformer
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, MappedSource, Source
 from suffice.statistics.sums import Sums
 
 
-# Not wrapped by scikit-learn: a source goes out as a source whatever `set_output` says.
-class Projection(
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    OnePass,
-    auto_wrap_output_keys=None,  # type: ignore[call-arg]
-):
+class Projection(ClassNamePrefixFeaturesOutMixin, SourceTransformer, OnePass):
     """A model with orthonormal components, their variances and a mean."""
 
     components_: Array
@@ -84,9 +79,7 @@ class Projection(
             return _wrap_data_with_container("transform", self._apply(X, project), X, self)
         self._check_names(X)
         labels = [str(name) for name in self.get_feature_names_out()]
-        # As in memory: columns have names where frames are asked for.
-        named = _get_output_config("transform", self)["dense"] != "default"
-        names = labels if named else None
+        names = self._names_of_source(labels)
         return MappedSource(X, project, self.n_components_, names, labels=labels)
 
     def inverse_transform(self, X: Any) -> Any:

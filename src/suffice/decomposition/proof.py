@@ -92,9 +92,9 @@ class Errors:
                 )
         if self.k > self.found.rank:
             notes.append(
-                f"the rows vary in {self.found.rank} directions only: the other "
-                f"{self.k - self.found.rank} components have no variance, and their directions are "
-                "chosen by rule"
+                f"the rows vary in {self.found.rank} directions beyond rounding: the other "
+                f"{self.k - self.found.rank} components count as having no variance, and their "
+                "directions are chosen by rule, of which the digits do not speak"
             )
         if doubt:
             notes.append(

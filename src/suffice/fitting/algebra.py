@@ -187,7 +187,7 @@ class Algebra:
     def _kept(self) -> Any:
         """The statistic of all rows so far."""
         try:
-            kept = self.statistics_
+            kept = self._statistic_of_rows()
         except AttributeError as reason:
             raise ValueError(str(reason)) from None
         if getattr(self, "exact", False) and kept.precision == "float64":
@@ -198,6 +198,10 @@ class Algebra:
         return kept
 
     statistics_: Any
+
+    def _statistic_of_rows(self) -> Any:
+        """What `_resolve` adopted last."""
+        return self.statistics_
 
     def _further_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """The source of rows like those of the fit."""
@@ -312,6 +316,9 @@ def _check_alike(first: Any, other: Any) -> None:
 def _same(a: Any, b: Any) -> bool:
     if a is b:
         return True
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        # Entry by entry: the lists in a list may differ in length.
+        return len(a) == len(b) and all(map(_same, a, b))
     a, b = np.asarray(a), np.asarray(b)
     try:
         return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f"))

@@ -150,7 +150,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 )
             self._take_names(X, reset)
             return X
-        _refuse_strangers(X)
+        refuse_strangers(X)
         weight = self._checked_weight(sample_weight, X)
         y = _without_absent(y, weight)
         if is_frame(X):
@@ -252,7 +252,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _apply(self, X: Any, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
         """Apply a row-wise function to arrays at once, to frames and sources block by block."""
         check_is_fitted(self)
-        _refuse_strangers(X)
+        refuse_strangers(X)
         if not isinstance(X, Source) and not is_frame(X):
             X = validate_data(
                 self,
@@ -273,6 +273,15 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             return function(block.X)
 
         return map_rows(source, apply, self._n_jobs())
+
+    def _check_scored(self, source: Source, y: Any, sample_weight: Any) -> None:
+        """Raise unless the predictions of a source can be scored."""
+        check_is_fitted(self)
+        if y is not None or sample_weight is not None:
+            raise ValueError("a source brings its own target and weights: pass neither")
+        if not source.has_target:
+            raise ValueError("score needs a target: name it in scan(…, target=…)")
+        self._check_names(source)
 
     def _takes_missing(self) -> bool:
         return bool(self.__sklearn_tags__().input_tags.allow_nan)
@@ -316,7 +325,7 @@ def _callers_level() -> int:
     return level
 
 
-def _refuse_strangers(X: Any) -> None:
+def refuse_strangers(X: Any) -> None:
     """Paths and collections of a cluster, which NumPy would misread or gather here."""
     if isinstance(X, (str, bytes, PathLike)) or library(X) == "dask":
         as_source(X)

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from suffice.sources import Block, Source
+from suffice.sources.finite import describe_non_finite
+from suffice.statistics.labels import MOST_EXACT
 from suffice.statistics.sums import Sums
 
 
@@ -48,14 +49,22 @@ class Classifier(ClassifierMixin):
                 f"the target has {y.shape[1]} columns; a classifier takes one: name it as "
                 "target='label', not as a list"
             )
+        if y.dtype.kind == "O" and all(isinstance(label, float) for label in y):
+            y = y.astype(np.float64)
         if y.dtype.kind == "f":
             kept = y if block.weight is None else y[block.weight > 0]
             known = kept[np.isfinite(kept)]
             odd = known[np.trunc(known) != known]
             if len(odd):
                 raise ValueError(
-                    f"Unknown label type: continuous. The target holds {odd[0]!r}; labels are "
-                    "booleans, whole numbers or text, and other numbers are for regression"
+                    f"Unknown label type: continuous. The target holds {float(odd[0])!r}; labels "
+                    "are booleans, whole numbers or text, and other numbers are for regression"
+                )
+            if np.abs(known).max(initial=0.0) >= MOST_EXACT:
+                raise ValueError(
+                    "The target holds numbers of 2^53 and more as floats, among which neighbouring "
+                    "integers cannot be told apart: give the labels as integers (CSV files hold "
+                    "none so large, Parquet does) or as text"
                 )
         return y
 
@@ -75,17 +84,13 @@ class Classifier(ClassifierMixin):
         """
         if not isinstance(X, Source):
             return float(super().score(X, y, sample_weight))
-        check_is_fitted(self)
-        if y is not None or sample_weight is not None:
-            raise ValueError("a source brings its own target and weights: pass neither")
-        if not X.has_target:
-            raise ValueError("score needs a target: name it in scan(…, target=…)")
         model: Any = self
-        model._check_names(X)
+        model._check_scored(X, y, sample_weight)
 
         def summarize(block: Block) -> Sums:
-            if not np.isfinite(np.sum(np.nan_to_num(block.X, posinf=np.inf, neginf=-np.inf))):
-                raise FloatingPointError("infinity")
+            message = describe_non_finite(block, X, model._takes_missing())
+            if message:
+                raise ValueError(message)
             weight = np.ones(block.n_rows) if block.weight is None else block.weight
             right = model._predicted(block.X) == block.y
             return Sums((np.array([weight @ right, weight.sum()]),))

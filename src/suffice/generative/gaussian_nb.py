@@ -20,7 +20,7 @@ Reference: Chan, Golub and LeVeque, "Algorithms for computing the sample varianc
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -111,7 +111,7 @@ class GaussianNB(Classifier, OnePass):
         "var_smoothing": [Interval(Real, 0, None, closed="left")],
         "tied_variance": ["boolean"],
         "exact": ["boolean"],
-        "n_jobs": [None, int],
+        "n_jobs": [None, Integral],
     }
     _refit_parameters: ClassVar[tuple[str, ...]] = ("priors", "var_smoothing", "tied_variance")
     _saved_private = ("_declared_classes",)
@@ -236,8 +236,14 @@ class GaussianNB(Classifier, OnePass):
             )
         if (self.var_ == 0).any():
             notes.append("a variance is zero: raise var_smoothing")
-        proved = digits >= ENOUGH_DIGITS
-        if not proved:
+        hidden = ((self.var_ > 0) & (self.var_ < SMALLEST_VARIANCE)).any(axis=0)
+        if hidden.any():
+            notes.append(
+                f"the variance of column {int(np.argmax(hidden))} (counted from 0) is too small "
+                f"for its density, which takes {SMALLEST_VARIANCE:g} instead: rescale the column"
+            )
+        proved = digits >= ENOUGH_DIGITS and not hidden.any()
+        if digits < ENOUGH_DIGITS and not hidden.any():
             notes.append(
                 "too many digits were lost when rows were taken away: fit again on the rows that "
                 "stay, or with exact=True"
@@ -330,6 +336,8 @@ class GaussianNB(Classifier, OnePass):
 
     def _log_posterior(self, rows: Any) -> Array:
         joint = self._joint(rows)
+        # Far from every class log Σ exp would be lost beside joint: only differences count.
+        joint = joint - joint.max(axis=1, keepdims=True)
         return joint - logsumexp(joint, axis=1, keepdims=True)
 
     def _joint(self, rows: Any) -> Array:

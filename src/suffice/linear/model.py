@@ -255,12 +255,7 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
         """
         if not isinstance(X, Source):
             return float(super().score(X, y, sample_weight))
-        check_is_fitted(self)
-        if y is not None or sample_weight is not None:
-            raise ValueError("a source brings its own target and weights: pass neither")
-        if not X.has_target:
-            raise ValueError("score needs a target: name it in scan(…, target=…)")
-        self._check_names(X)
+        self._check_scored(X, y, sample_weight)
         k = self._n_targets()
 
         def summarize(block: Block) -> Moments:

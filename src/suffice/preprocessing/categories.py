@@ -60,14 +60,11 @@ def _frame(X: Any) -> Table:
         return Table(rows, tuple("text" if k == "text" else "float64" for k in kinds))
     return Table(
         rows,
-        tuple(
-            _series_form(X.iloc[:, j], kind == "text", rows.shape[0])
-            for j, kind in enumerate(kinds)
-        ),
+        tuple(_series_form(X.iloc[:, j], kind == "text") for j, kind in enumerate(kinds)),
     )
 
 
-def _series_form(series: Any, text: bool, n_rows: int) -> str:
+def _series_form(series: Any, text: bool) -> str:
     if not text:
         dtype = getattr(series.dtype, "categories", series).dtype
         whole = isinstance(dtype, np.dtype) and dtype.kind in "biu" and not series.isna().any()

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.fitting.base import Estimator
 from suffice.fitting.transaction import all_or_nothing
+from suffice.fitting.transforming import SourceTransformer
 from suffice.sources import Columns, MappedSource, Source
 from suffice.sources.mixed import NUMBER, TEXT, kinds_of
 
@@ -69,7 +70,7 @@ class Joined:
         return Columns(columns)
 
 
-class ColumnTransformer(compose.ColumnTransformer):
+class ColumnTransformer(SourceTransformer, compose.ColumnTransformer):
     """Apply transformers to columns of arrays, frames and sources.
 
     Parameters
@@ -90,8 +91,6 @@ class ColumnTransformer(compose.ColumnTransformer):
     verbose : bool, default=False
     verbose_feature_names_out : bool, str or callable, default=True
         Whether names of output columns begin with that of their transformer.
-    force_int_remainder_cols : optional
-        Accepted for compatibility.
 
     Attributes
     ----------
@@ -143,25 +142,6 @@ class ColumnTransformer(compose.ColumnTransformer):
             return fitted
         return self._fit_source(X, y, params)
 
-    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
-        """Fit the transformers, and transform the same rows.
-
-        Parameters
-        ----------
-        X : array, data frame or Source, of shape (rows, columns)
-        y : array of shape (rows,), optional
-            None if `X` is a source.
-        **params
-            As for `fit`.
-
-        Returns
-        -------
-        array, CSR matrix, data frame or Source
-        """
-        if not isinstance(X, Source):
-            return super().fit_transform(X, y, **params)
-        return self._fit_source(X, y, params).transform(X)
-
     def transform(self, X: Any, **params: Any) -> Any:
         """Transform each group of columns, and put the results side by side.
 
@@ -181,13 +161,12 @@ class ColumnTransformer(compose.ColumnTransformer):
         source = self._in_order(X)
         parts = self._parts(source)
         labels = [str(name) for name in self.get_feature_names_out()]
-        named = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
         kinds = [kind for part in parts for kind in part.kinds or (NUMBER,) * part.n_columns]
         return MappedSource(
             source,
             Joined(parts, self.sparse_output_),
             sum(part.n_columns for part in parts),
-            None if named == "default" else labels,
+            self._names_of_source(labels),
             sparse=self.sparse_output_,
             kinds=kinds_of(kind == TEXT for kind in kinds),
             labels=labels,
@@ -325,7 +304,13 @@ def selected(source: Source, indices: Sequence[int]) -> MappedSource:
 
 def as_frame(X: Any, source: Source) -> Any:
     """A block as a data frame, whose columns can be told by name and type."""
-    import pandas as pd
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError(
+            "ColumnTransformer tells the columns of a source by name and type with the help of "
+            "pandas: install suffice[frames]"
+        ) from None
 
     names = list(source.feature_names or range(source.n_columns))
     if issparse(X):

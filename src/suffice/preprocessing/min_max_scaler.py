@@ -21,7 +21,7 @@ from suffice.preprocessing.transformer import FLOATS, Transformer, exactly
 from suffice.sources import Block, Source
 from suffice.sources.mapped import MappedSource
 from suffice.statistics.extremes import Extremes
-from suffice.statistics.moments import Precision
+from suffice.statistics.moments import NOTHING, Precision
 
 register(Extremes)
 
@@ -92,6 +92,8 @@ class MinMaxScaler(OneToOneFeatureMixin, Transformer):
         return Extremes.summarize(block.X, block.weight)
 
     def _solve(self, extremes: Extremes) -> Solved:
+        if len(self.feature_range) != 2:
+            raise ValueError(f"feature_range must be (low, high), got {self.feature_range}")
         low, high = self.feature_range
         if low >= high:
             raise ValueError(
@@ -99,7 +101,7 @@ class MinMaxScaler(OneToOneFeatureMixin, Transformer):
                 f"{self.feature_range}."
             )
         if not extremes.count:
-            raise ValueError("there are no rows of positive weight; at least one is needed")
+            raise ValueError(NOTHING)
         empty = extremes.low > extremes.high
         self.data_min_ = np.where(empty, np.nan, extremes.low)
         self.data_max_ = np.where(empty, np.nan, extremes.high)
@@ -108,7 +110,13 @@ class MinMaxScaler(OneToOneFeatureMixin, Transformer):
         if np.isinf(self.data_range_).any():
             raise ValueError("the range of a column is beyond float64's; rescale the columns")
         constant = self.data_range_ == 0
-        self.scale_ = (high - low) / np.where(constant, 1.0, self.data_range_)
+        with np.errstate(over="ignore"):
+            self.scale_ = (high - low) / np.where(constant, 1.0, self.data_range_)
+        if np.isinf(self.scale_).any():
+            raise ValueError(
+                "the range of a column is so small that its inverse is beyond float64's; "
+                "rescale the columns"
+            )
         self.min_ = low - self.data_min_ * self.scale_
         whole = extremes.weight == extremes.count
         self.n_samples_seen_ = extremes.count if whole else extremes.weight
@@ -135,8 +143,11 @@ class MinMaxScaler(OneToOneFeatureMixin, Transformer):
         """
         check_is_fitted(self)
         if isinstance(X, Source):
+            self._check_width(X)
             return MappedSource(X, self._frozen()._unmap, X.n_columns)
-        return self._unmap(check_array(X, dtype=FLOATS, ensure_all_finite="allow-nan"))
+        X = check_array(X, dtype=FLOATS, ensure_all_finite="allow-nan")
+        self._check_width(X)
+        return self._unmap(X)
 
     def _unmap(self, X: Any) -> Any:
         out = np.array(X)

@@ -23,15 +23,15 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from suffice.fitting.base import Solved
+from suffice.fitting.base import Solved, refuse_strangers
 from suffice.fitting.registry import register
 from suffice.numerics.double_double import Array
 from suffice.preprocessing.categories import inner, is_missing, shown, table_of
-from suffice.preprocessing.transformer import Transformer, exactly, refuse_strangers
+from suffice.preprocessing.transformer import Transformer, exactly
 from suffice.sources import Block, Columns, Source, as_source
 from suffice.sources.frames import is_frame
 from suffice.sources.sparse import csr_on
-from suffice.statistics.moments import Precision
+from suffice.statistics.moments import NOTHING, Precision
 from suffice.statistics.value_counts import ValueCounts, distinct, locate
 
 register(ValueCounts)
@@ -252,7 +252,7 @@ class OneHotEncoder(Transformer):
 
     def _solve(self, counts: ValueCounts) -> Solved:
         if not counts.count:
-            raise ValueError("there are no rows of positive weight; at least one is needed")
+            raise ValueError(NOTHING)
         self._set_categories(counts)
         self._set_groups(counts)
         self._set_drop()

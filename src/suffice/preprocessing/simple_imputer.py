@@ -31,7 +31,7 @@ from suffice.sources.frames import is_frame
 from suffice.sources.mixed import NUMBER, TEXT
 from suffice.sources.sparse import canonical_csr, csr_on
 from suffice.statistics.column_moments import ColumnMoments
-from suffice.statistics.moments import Precision
+from suffice.statistics.moments import NOTHING, Precision
 from suffice.statistics.observed import Observed
 from suffice.statistics.value_counts import ValueCounts
 
@@ -145,8 +145,13 @@ class SimpleImputer(Transformer):
     def statistics_(self, statistic: Observed) -> None:
         self._statistic = statistic
 
-    def _kept(self) -> Observed:
+    def _statistic_of_rows(self) -> Observed:
         return self._statistic
+
+    def _kept(self) -> Any:
+        # Counts are exact in float64.
+        rounds = isinstance(self._statistic.values, ColumnMoments)
+        return super()._kept() if rounds else self._statistic
 
     def _frozen(self) -> Any:
         frozen = super()._frozen()
@@ -265,7 +270,7 @@ class SimpleImputer(Transformer):
 
     def _solved(self, observed: Observed, anyway: bool) -> Solved | None:
         if not observed.count:
-            raise ValueError("there are no rows of positive weight; at least one is needed")
+            raise ValueError(NOTHING)
         values = observed.values
         if isinstance(values, ColumnMoments):
             scaling = Scaling(values)
@@ -413,6 +418,12 @@ class SimpleImputer(Transformer):
                 "'add_indicator=True'. Got 'add_indicator=False' instead."
             )
         X, valid = np.asarray(X), self._valid()
+        expected = len(valid) + len(self._with_missing)
+        if X.ndim != 2 or X.shape[1] != expected:
+            raise ValueError(
+                f"X has shape {X.shape}, but the rows of this SimpleImputer have {expected} "
+                f"columns: {len(valid)} that were filled, {len(self._with_missing)} indicators"
+            )
         out = np.zeros((len(X), len(self._fill)), dtype=X.dtype if X.dtype == object else float)
         out[:, valid] = X[:, : len(valid)]
         mask = np.zeros(out.shape, bool)

@@ -25,7 +25,7 @@ from suffice.sources import Block, Source
 from suffice.sources.mapped import MappedSource
 from suffice.sources.sparse import csr_on
 from suffice.statistics.column_moments import ColumnMoments
-from suffice.statistics.moments import NOTHING, Moments, Precision
+from suffice.statistics.moments import Moments, Precision
 
 register(ColumnMoments)
 
@@ -203,12 +203,12 @@ class StandardScaler(OneToOneFeatureMixin, Transformer):
         weight = moments.weight.hi
         seen = moments.count if np.array_equal(weight, moments.count) else weight
         self.n_samples_seen_ = seen[0] if len(seen) and (seen == seen[0]).all() else seen
-        if not moments.count.any() and not len(seen):
-            raise ValueError(NOTHING)
         shown = np.floor(10 * scaling.digits) / 10
         notes = []
         if scaling.constant.any():
             notes.append(f"{scaling.constant.sum()} columns are constant and are not scaled")
+        if empty := int((moments.count == 0).sum()):
+            notes.append(f"{empty} columns have no value in any row: they come out as NaN")
         if scaling.unknown.any():
             notes.append(
                 f"the spread of {scaling.unknown.sum()} columns cannot be told from rounding: fit "
@@ -283,6 +283,22 @@ class StandardScaler(OneToOneFeatureMixin, Transformer):
     def _gives_sparse(self, sparse: bool) -> bool:
         return sparse and not self.with_mean
 
+    def transform(self, X: Any, copy: bool | None = None) -> Any:
+        """Centre and scale rows by what was learned.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
+        copy : bool, optional
+            Accepted for compatibility: the input is never overwritten.
+
+        Returns
+        -------
+        array, CSR matrix, data frame or Source
+            As `set_output` says; of a source, a source.
+        """
+        return super().transform(X)
+
     def inverse_transform(self, X: Any, copy: bool | None = None) -> Any:
         """Undo `transform`.
 
@@ -298,8 +314,10 @@ class StandardScaler(OneToOneFeatureMixin, Transformer):
         """
         check_is_fitted(self)
         if isinstance(X, Source):
+            self._check_width(X)
             return MappedSource(X, self._frozen()._unmap, X.n_columns, sparse=X.sparse)
         X = check_array(X, accept_sparse="csr", dtype=FLOATS, ensure_all_finite="allow-nan")
+        self._check_width(X)
         return in_memory(self._unmap(X))
 
     def _unmap(self, X: Any) -> Any:

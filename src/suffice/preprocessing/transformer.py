@@ -15,20 +15,19 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn import get_config
-from sklearn.base import TransformerMixin
-from sklearn.utils._set_output import _get_output_config, _wrap_data_with_container
+from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from suffice.fitting.base import OnePass
+from suffice.fitting.base import OnePass, refuse_strangers
 from suffice.fitting.certificate import Certificate
+from suffice.fitting.transforming import SourceTransformer
 from suffice.sources import Columns, MappedSource, Source, as_source
 from suffice.sources.frames import is_frame
-from suffice.sources.memory import library
 
 FLOATS = [np.float64, np.float32, np.float16]
 
 
-class Transformer(TransformerMixin, OnePass, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class Transformer(SourceTransformer, OnePass):
     """Rows changed by what was learned from rows; the target is ignored."""
 
     @abstractmethod
@@ -101,18 +100,25 @@ class Transformer(TransformerMixin, OnePass, auto_wrap_output_keys=None):  # typ
         changed = in_memory(self._map(rows))
         return _wrap_data_with_container("transform", changed, X, self)
 
+    def _check_width(self, X: Any) -> None:
+        """Raise unless rows to change back have the columns of the fit."""
+        width = X.n_columns if isinstance(X, Source) else X.shape[1]
+        if width != self.n_features_in_:
+            raise ValueError(
+                f"X has {width} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+
     def _announce(self) -> None:
         """Warn of what a user should know before rows are changed."""
 
     def _mapped(self, source: Source) -> MappedSource:
         labels = [str(name) for name in self.get_feature_names_out()]
-        # As in memory: columns have names where frames are asked for.
-        named = _get_output_config("transform", self)["dense"] != "default"
         return MappedSource(
             source,
             self._frozen()._map,
             len(labels),
-            labels if named else None,
+            self._names_of_source(labels),
             sparse=self._gives_sparse(source.sparse),
             kinds=self._kinds_out(source),
             labels=labels,
@@ -140,14 +146,6 @@ def in_memory(rows: Any) -> Any:
     if issparse(rows) and get_config().get("sparse_interface") != "sparray":
         return csr_matrix(rows)
     return rows
-
-
-def refuse_strangers(X: Any) -> None:
-    """Paths and collections of a cluster, which NumPy would misread or gather here."""
-    if isinstance(X, (str, bytes)) or hasattr(X, "__fspath__") or library(X) == "dask":
-        as_source(X)
-    if library(X) == "polars" and type(X).__name__ == "LazyFrame":
-        raise TypeError("X is a polars LazyFrame, a plan without rows: pass X.collect()")
 
 
 def exactly(claim: str, path: str, notes: Sequence[str] = ()) -> Certificate:

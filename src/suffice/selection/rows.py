@@ -24,7 +24,7 @@ from sklearn.model_selection import (
 
 from suffice.engines.passes import map_rows
 from suffice.selection.folds import Folds, folds_of
-from suffice.sources import Block, Source
+from suffice.sources import Source
 
 NO_LABELS_NEEDED = (
     GroupKFold,
@@ -95,8 +95,4 @@ def labels_of(source: Source) -> NDArray[Any]:
     """The target of all rows: a pass."""
     if not source.has_target:
         raise ValueError("this splitter needs a target: name it in scan(…, target=…)")
-    return map_rows(source, lambda block: np.asarray(_target(block)))
-
-
-def _target(block: Block) -> Any:
-    return block.y
+    return map_rows(source, lambda block: np.asarray(block.y))

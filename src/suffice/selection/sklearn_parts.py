@@ -1,6 +1,7 @@
-"""scikit-learn's inner parts that model selection touches: this module alone does.
+"""scikit-learn's inner functions and classes that model selection uses, imported here alone.
 
-They are private there, so `suffice` names the versions of scikit-learn that it works with.
+They are private there, as are methods of its `GridSearchCV` that ours calls; so `suffice` names
+the versions of scikit-learn that it works with.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
 __all__ = [
     "aggregate_score_dicts",
     "insert_error_scores",
+    "is_multimetric",
     "normalize_score_results",
     "parts_of_scorer",
     "routing_enabled",

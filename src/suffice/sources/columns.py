@@ -20,7 +20,7 @@ NUMBERS = frozenset({"bool", "int", "float", "null"})
 ACCEPTED = "numbers (integers, floats, decimals) and booleans"
 ENCODE = "Encode text as numbers first (suffice.preprocessing.OneHotEncoder), or leave it out."
 
-_EXACT = 1 << 53  # beyond, float64 no longer tells neighbouring integers apart
+_EXACT = 1 << 53  # from here on, float64 no longer tells neighbouring integers apart
 
 
 def kind_of(arrow_type: Any) -> str:
@@ -134,7 +134,7 @@ def texts(array: Any) -> NDArray[np.object_]:
 
 
 def _whole(values: NDArray[np.floating[Any]]) -> NDArray[Any]:
-    if not np.all((np.abs(values) <= _EXACT) & (values == np.trunc(values))):
+    if not np.all((np.abs(values) < _EXACT) & (values == np.trunc(values))):
         return values.astype(np.float64, copy=False)
     return values.astype(np.int64)
 
