@@ -1,5 +1,5 @@
 """`python -m suffice`: the command line."""
 
-from suffice.cli import main
+from suffice.cli import program
 
-main()
+program()

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 import sklearn.preprocessing as peer
 from scipy.sparse import csr_array, csr_matrix, issparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import suffice
@@ -422,3 +423,11 @@ def test_copy_is_accepted_and_nothing_is_overwritten():
     model = StandardScaler().fit(X)
     assert (model.transform(X, copy=False) == model.transform(X)).all()
     assert (np.arange(6.0).reshape(3, 2) == X).all()
+
+
+def test_too_few_digits_are_not_called_proved():
+    X = np.random.default_rng(0).normal(size=(60, 3)) * [1e-160, 1, 1]
+    with pytest.warns(ConvergenceWarning, match="rescale"):
+        scaler = StandardScaler().fit(X)
+    assert scaler.certificate_.digits < 6
+    assert not scaler.certificate_.holds

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 
@@ -29,3 +31,21 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.stderr.write("interrupted\n")
         code = 130
     sys.exit(code)
+
+
+def program() -> NoReturn:
+    """Run the command that this process was started for.
+
+    The process ends at once: after an error in a file, one of Arrow's threads may still be
+    reading ahead, and Python would abort if it were taken down under that thread.
+    """
+    code = 1
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)

@@ -29,6 +29,9 @@ from suffice.statistics.moments import Moments, Precision
 
 register(ColumnMoments)
 
+PROVED_DIGITS = 6.0
+"""Digits from which a certificate holds."""
+
 ENOUGH_DIGITS = 10.0
 """Digits below which a second pass in double-double is made."""
 
@@ -214,8 +217,13 @@ class StandardScaler(OneToOneFeatureMixin, Transformer):
                 f"the spread of {scaling.unknown.sum()} columns cannot be told from rounding: fit "
                 "again on the rows, or rescale the columns"
             )
+        if scaling.digits < PROVED_DIGITS:
+            notes.append(
+                "too few digits are determined: a column's values are too small or its offset is "
+                "too large; rescale it, or fit again on the rows"
+            )
         certificate = Certificate(
-            not scaling.unknown.any(),
+            not scaling.unknown.any() and scaling.digits >= PROVED_DIGITS,
             f"mean and variance of each column, to {shown:.1f} digits or more",
             f"moments in {moments.precision}",
             {"digits": scaling.digits},
