@@ -193,17 +193,19 @@ class Race:
         X, y = self.data(options)
         contenders = {OURS: self.ours, **self.peers}
         seconds: dict[str, list[float]] = {name: [] for name in contenders}
-        answers = {}
+        answers, slowest = {}, 0.0
         for name, fit in contenders.items():
             model, first = timed(fit, X, y)
+            slowest = max(slowest, timed(fit, X, y)[1] if name not in self.once else 0.0)
             answers[name] = answer_of(model)
             del model
             if name in self.once:
                 seconds[name].append(first)
         regular = {name: fit for name, fit in contenders.items() if name not in self.once}
+        measure = rested if slowest > 0.02 else timed
         for _ in range(max(self.rounds // 3, 3) if options.quick else self.rounds):
             for name, fit in regular.items():
-                seconds[name].append(timed(fit, X, y)[1])
+                seconds[name].append(measure(fit, X, y)[1])
         if isinstance(self.reference, str):
             truth, reference = answers[self.reference], self.reference
         else:
@@ -226,13 +228,14 @@ def shape(work: str, X: Any) -> str:
     return f"{work}, {rows:,} × {columns:,}"
 
 
-REST = 0.1
-"""Seconds before each run: the idle threads of the one before it must not spin into it."""
+def rested(function: Callable[..., Any], *args: Any) -> tuple[Any, float]:
+    """`timed`, after a pause: the idle threads of the run before must not spin into this one."""
+    time.sleep(0.1)
+    return timed(function, *args)
 
 
 def timed(function: Callable[..., Any], *args: Any) -> tuple[Any, float]:
     """What a function returns, and the seconds it took."""
-    time.sleep(REST)
     start = time.perf_counter()
     value = function(*args)
     return value, time.perf_counter() - start

@@ -22,8 +22,8 @@ from benchmarks.harness import (
     Result,
     Row,
     difference,
+    rested,
     shape,
-    timed,
 )
 from benchmarks.least_squares import TALL, normal
 
@@ -163,7 +163,7 @@ class NextTo:
             min(max(self.rounds // 3, 3), self.rounds) if options.quick else self.rounds
         ):
             for name, function in contenders.items():
-                seconds[name].append(timed(function, X, y)[1])
+                seconds[name].append(rested(function, X, y)[1])
         differences = {}
         if self.truth is not None:
             differences[self.name] = difference(found, self.truth(X, y))

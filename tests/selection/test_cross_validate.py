@@ -382,6 +382,17 @@ def test_naive_bayes(kind):
     assert both(GaussianNB(), X, y).passes_ == 2
 
 
+@pytest.mark.parametrize("options", [{}, {"with_mean": False}, {"with_std": False}])
+def test_naive_bayes_behind_a_scaler(options):
+    """The scaler learns from the moments of all classes together, missing cells left out."""
+    X, y = labelled()
+    X = X * [1e-3, 1.0, 1e4] + [5.0, 0.0, 1e6]
+    pipeline = make_pipeline(StandardScaler(**options), GaussianNB(var_smoothing=1e-3))
+    for rows in (X, np.where(np.arange(X.size).reshape(X.shape) % 7 == 0, np.nan, X)):
+        found = both(pipeline, rows, y, scoring=["accuracy", "neg_log_loss"])
+        assert found.passes_ == 2
+
+
 def test_classes_missing_in_a_fold():
     X, y = labelled("int", 60)
     y = np.sort(y)

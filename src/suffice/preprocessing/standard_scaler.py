@@ -231,18 +231,46 @@ class StandardScaler(OneToOneFeatureMixin, Transformer):
         )
         return Solved(certificate, float("nan"))
 
-    # --- from full moments ----------------------------------------------------------------
+    # --- from the statistics of other models ----------------------------------------------
 
     def _from_moments(self, moments: Moments, n_columns: int | None = None) -> Self:
         """A fitted copy, from full moments whose first `n_columns` are the features."""
         if n_columns is None:
             n_columns = getattr(self, "n_features_in_", len(moments.magnitude))
-        columns = ColumnMoments.diagonal(moments).at(slice(n_columns))
+        return self._from_columns(ColumnMoments.diagonal(moments).at(slice(n_columns)))
+
+    def _from_columns(self, columns: ColumnMoments) -> Self:
+        """A fitted copy."""
         fitted = copy.copy(self)
-        fitted.n_features_in_ = n_columns
+        fitted.n_features_in_ = columns.count.shape[-1]
         fitted.certificate_, _ = fitted._solve_anyway(columns)
         fitted.statistics_ = columns
         return fitted
+
+    def _map_columns(self, columns: ColumnMoments) -> ColumnMoments:
+        """The moments of the scaled columns, of any groups of rows."""
+        # A column without a value has no mean and no scale, and no moments to be scaled.
+        scale, centre = np.ones(columns.count.shape[-1]), np.zeros(columns.count.shape[-1])
+        if self.scale_ is not None:
+            scale = np.where(np.isfinite(self.scale_), self.scale_, scale)
+        if self.with_mean and self.mean_ is not None:
+            centre = np.where(np.isfinite(self.mean_), self.mean_, centre)
+        mean = (columns.mean - centre + columns.mean_rest) / DoubleDouble.of(scale)
+        there = columns.count > 0
+        scatter: Any = columns.scatter
+        if isinstance(scatter, DoubleDouble):
+            scatter = scatter / DoubleDouble.of(scale) / DoubleDouble.of(scale)
+        else:
+            scatter = scatter / scale / scale
+        return ColumnMoments(
+            count=columns.count,
+            weight=columns.weight,
+            mean=DoubleDouble(np.where(there, mean.hi, 0.0), np.where(there, mean.lo, 0.0)),
+            mean_rest=np.zeros_like(columns.mean_rest),
+            scatter=scatter,
+            magnitude=columns.magnitude / scale / scale,
+            roundings=columns.roundings + 4,
+        )
 
     def _map_moments(self, moments: Moments, n_columns: int) -> Moments:
         """The moments of the scaled columns; those from `n_columns` on stay as they are."""

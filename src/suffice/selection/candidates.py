@@ -22,6 +22,7 @@ from suffice.fitting.trace import Trace
 from suffice.linear.model import LeastSquaresModel
 from suffice.preprocessing import StandardScaler
 from suffice.sources import Source
+from suffice.statistics.class_moments import ClassMoments
 from suffice.statistics.moments import Moments
 
 STEP = "moments of folds"
@@ -60,8 +61,8 @@ class Candidate:
         every = (train, *others)
         n_columns = self.model.n_features_in_
         for scaler in self.scalers:
-            fitted = scaler._from_moments(every[0], n_columns)
-            every = tuple(fitted._map_moments(moments, n_columns) for moments in every)
+            fitted = _fitted_scaler(scaler, every[0], n_columns)
+            every = tuple(_behind(fitted, moments, n_columns) for moments in every)
         return every
 
     def fitted(self, statistic: Any, final: bool) -> Any:
@@ -77,10 +78,10 @@ class Candidate:
         began = time.perf_counter()
         scalers = []
         for scaler in self.scalers:
-            done = scaler._from_moments(statistic, self.model.n_features_in_)
+            done = _fitted_scaler(scaler, statistic, self.model.n_features_in_)
             _dress(done, self.model)
             done.trace_ = Trace().extended(STEP, float("nan"), 0.0)
-            statistic = done._map_moments(statistic, self.model.n_features_in_)
+            statistic = _behind(done, statistic, self.model.n_features_in_)
             scalers.append(done)
         model = clone(self.model)
         _dress(model, self.model)
@@ -94,6 +95,20 @@ class Candidate:
         return model
 
 
+def _fitted_scaler(scaler: StandardScaler, statistic: Any, n_columns: int) -> StandardScaler:
+    """A scaler fitted to the rows behind a statistic of theirs."""
+    if isinstance(statistic, ClassMoments):
+        return scaler._from_columns(statistic.total)
+    return scaler._from_moments(statistic, n_columns)
+
+
+def _behind(scaler: StandardScaler, statistic: Any, n_columns: int) -> Any:
+    """The statistic of rows as a fitted scaler leaves them."""
+    if isinstance(statistic, ClassMoments):
+        return replace(statistic, columns=scaler._map_columns(statistic.columns))
+    return scaler._map_moments(statistic, n_columns)
+
+
 def taken_apart(estimator: Any) -> Candidate | None:
     """A candidate, or None if an estimator must see the rows."""
     steps = [estimator]
@@ -105,8 +120,6 @@ def taken_apart(estimator: Any) -> Candidate | None:
     if not isinstance(model, OnePass) or not (is_regressor(model) or is_classifier(model)):
         return None
     if not all(type(scaler) is StandardScaler and _gives_arrays(scaler) for scaler in scalers):
-        return None
-    if scalers and not isinstance(model, LeastSquaresModel):
         return None
     if not _is_ours(model) or any(hasattr(step, "_skl_callbacks") for step in [estimator, *steps]):
         return None
