@@ -182,11 +182,9 @@ def _as_scikit_learn(
 
 
 def _indices(folds: Folds) -> dict[str, tuple[Any, ...]]:
-    splits = range(folds.n_splits)
-    return {
-        "train": tuple(folds.train(split) for split in splits),
-        "test": tuple(folds.test(split) for split in splits),
-    }
+    listed = folds.listed or [(folds.train(s), folds.test(s)) for s in range(folds.n_splits)]
+    train, test = zip(*listed, strict=True)
+    return {"train": train, "test": test}
 
 
 def _leave_one_out(candidate: Candidate, source: Source, scorer: Any) -> CrossValidation | None:

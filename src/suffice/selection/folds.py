@@ -9,7 +9,7 @@ on some of the groups and tests some.  A statistic of every group then serves al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -54,11 +54,14 @@ class Folds:
     sizes : tuple of int
         Number of groups of each layer.
     splits : tuple of Split
+    listed : tuple of pairs, optional
+        The rows that each split trains on and tests, in the splitter's own order.
     """
 
     layers: tuple[NDArray[np.int32], ...]
     sizes: tuple[int, ...]
     splits: tuple[Split, ...]
+    listed: tuple[tuple[Any, Any], ...] | None = None
 
     @property
     def n_splits(self) -> int:
@@ -124,7 +127,8 @@ def folds_of(cv: Any, X: Any, y: Any, groups: Any, n_rows: int) -> Folds | None:
         )
     if not splits:
         raise ValueError("No fits were performed. Was the CV iterator empty?")
-    return _as_partition(splits, n_rows) or _in_layers(splits, n_rows)
+    found = _as_partition(splits, n_rows) or _in_layers(splits, n_rows)
+    return None if found is None else replace(found, listed=tuple(splits))
 
 
 def _partition(fold: NDArray[np.int32], n_splits: int) -> Folds:
