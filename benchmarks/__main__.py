@@ -1,6 +1,6 @@
 """Run the benchmarks and write benchmarks/RESULTS.md.
 
-    python -m benchmarks [--only PATTERN] [--quick] [--keep-data]
+    python -m benchmarks [--only PATTERN] [--update] [--quick] [--keep-data]
 
 The exit status is 1 if an answer of ours is wrong or a row breaks, never because of a time.
 """
@@ -14,11 +14,19 @@ import traceback
 from pathlib import Path
 
 from benchmarks import (
+    bayesian,
     decomposition,
     digits,
+    ensembles,
     generative,
+    glm,
+    inference,
+    lasso,
     least_squares,
+    local,
+    logistic,
     parquet,
+    perceptron,
     selection,
     starts,
 )
@@ -27,7 +35,15 @@ from benchmarks.report import cells, document, grid
 
 ROWS: tuple[Row, ...] = (
     *least_squares.ROWS,
+    *lasso.ROWS,
+    *local.ROWS,
+    *logistic.ROWS,
+    *bayesian.ROWS,
+    *perceptron.ROWS,
     *generative.ROWS,
+    *ensembles.ROWS,
+    *glm.ROWS,
+    *inference.ROWS,
     *decomposition.ROWS,
     *selection.ROWS,
     parquet.ROW,
@@ -50,6 +66,7 @@ def outcome(row: Row, options: Options) -> list[Result]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", default="", metavar="PATTERN", help="rows whose name matches")
+    parser.add_argument("--update", action="store_true", help="keep the results of other rows")
     parser.add_argument("--quick", action="store_true", help="a tenth of the data")
     parser.add_argument("--keep-data", action="store_true", help="leave the Parquet files")
     arguments = parser.parse_args()
@@ -64,8 +81,9 @@ def main() -> int:
             else:
                 print("  " + " | ".join(cells(result)), flush=True)
             results.append(result)
-    if len(chosen) == len(ROWS) and not options.quick:
-        RESULTS.write_text(document(results), "utf-8")
+    if (arguments.update or len(chosen) == len(ROWS)) and not options.quick:
+        earlier = RESULTS.read_text("utf-8") if arguments.update else ""
+        RESULTS.write_text(document(results, earlier), "utf-8")
         print(f"wrote {RESULTS.name}")
     else:
         print("\n" + document(results))

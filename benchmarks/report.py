@@ -23,33 +23,58 @@ PACKAGES = (
     "cvmatrix",
 )
 
-HEADS = ("work", "ours", "peers", "ratio", "bar", "met?", "agreement")
+HEADS = ("work", "ours", "peers", "ratio", "bar", "met?", "agreement", "measured")
 
 INTRODUCTION = """\
-Contenders take turns on the same data in one process; files are read in a process for each run. \
-A figure is the best of its repetitions, with the median in brackets (of memory: the highest \
-peak). The ratio is ours to the fastest peer's. The agreement is the largest difference of a \
-coefficient from the reference, relative to the largest coefficient; a peer further away than the \
-row allows is marked † and does not count as the fastest."""
+A row is measured as a whole: contenders take turns on the same data in one process; files are \
+read in a process for each run. A figure is the best of its repetitions, with the median in \
+brackets (of memory: the highest peak). The ratio is ours to the fastest peer's. The agreement \
+is the largest difference of a coefficient from the reference, relative to the largest \
+coefficient; a peer further away than the row allows is marked † and does not count as the \
+fastest."""
 
 
-def document(results: Sequence[Result]) -> str:
-    """The whole of RESULTS.md."""
+def document(results: Sequence[Result], earlier: str = "") -> str:
+    """The whole of RESULTS.md.
+
+    Parameters
+    ----------
+    results : sequence of results
+    earlier : str, optional
+        A document whose rows and tables stay where they were not measured anew.
+    """
     lines = [result for result in results if not isinstance(result, Table)]
+    rows = {row[0]: row for row in _earlier_rows(earlier)} | {r.work: cells(r) for r in lines}
+    sections = _earlier_sections(earlier) | {
+        table.title: "\n\n".join((table.introduction, grid(table.heads, table.cells)))
+        for table in results
+        if isinstance(table, Table)
+    }
     parts = ["# Benchmarks", environment()]
-    if lines:
-        parts += [INTRODUCTION, grid(HEADS, [cells(line) for line in lines])]
-    for table in results:
-        if isinstance(table, Table):
-            parts += [f"## {table.title}", table.introduction, grid(table.heads, table.cells)]
+    if rows:
+        parts += [INTRODUCTION, grid(HEADS, list(rows.values()))]
+    for title, text in sections.items():
+        parts += [f"## {title}", text]
     return "\n\n".join(parts) + "\n"
+
+
+def _earlier_rows(document: str) -> list[tuple[str, ...]]:
+    """The cells of the table of rows in an earlier document."""
+    table = document.partition("\n## ")[0].partition(f"| {' | '.join(HEADS)} |\n")[2]
+    return [tuple(line[2:-2].split(" | ")) for line in table.splitlines()[1:] if line]
+
+
+def _earlier_sections(document: str) -> dict[str, str]:
+    """The texts of an earlier document's sections, by their titles."""
+    sections = (section.partition("\n\n") for section in document.split("\n## ")[1:])
+    return {title: text.strip() for title, _, text in sections}
 
 
 def environment() -> str:
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return "\n".join(
         (
-            f"- Date: {datetime.now(UTC):%Y-%m-%d}",
+            f"- Date: {today()}",
             f"- Machine: {processor()}, {cores()} cores, {platform.system()} {platform.machine()}",
             f"- Python {platform.python_version()}, {versions}",
             "- To run it again: `make bench`, or `python -m benchmarks --only ridge` for a part",
@@ -73,7 +98,7 @@ def grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def cells(line: Line | Failure) -> tuple[str, ...]:
     if isinstance(line, Failure):
-        return (line.work, f"did not run: {line.reason}", "", "", "", "", "")
+        return (line.work, f"did not run: {line.reason}", "", "", "", "", "", today())
     peers = "<br>".join(
         f"{name} {figures(line, name)}{'' if line.counts(name) else ' †'}" for name in line.peers
     )
@@ -85,7 +110,12 @@ def cells(line: Line | Failure) -> tuple[str, ...]:
         bar(line.bar),
         "yes" if line.met else "no",
         agreement(line),
+        today(),
     )
+
+
+def today() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%d}"
 
 
 def figures(line: Line, name: str) -> str:

@@ -24,6 +24,11 @@ from suffice import catalogue
 from suffice.fitting.base import OnePass
 from suffice.sources import Source
 
+# On rows that no boundary separates a perceptron says so, and that is all right here.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Perceptron. not proved:sklearn.exceptions.ConvergenceWarning"
+)
+
 ENTRIES = list(catalogue.models())
 TASKS = {"regression", "classification", "decomposition", "preprocessing"}
 PUBLIC = {"preprocessing": "suffice.preprocessing"}
@@ -78,6 +83,8 @@ class Data:
 
 
 SHAPES = {"few rows": (60, 3), "many rows": (100_000, 4), "more columns than rows": (40, 200)}
+KEEPS_ROWS = {"LocallyWeightedRegression"}
+"""Models that compare every query with each of their rows: fewer rows do."""
 KEPT = {name: shape for name, shape in SHAPES.items() if shape[0] > shape[1]}
 
 
@@ -102,7 +109,9 @@ def make_data(shape: tuple[int, int], task: str, seed: int = 0) -> Data:
 @pytest.fixture(params=SHAPES.values(), ids=SHAPES)
 def data(request, entry):
     """Every way to a solution that shapes can lead to."""
-    return make_data(request.param, entry.task)
+    rows, columns = request.param
+    most = 20_000 if entry.name in KEEPS_ROWS else rows
+    return make_data((min(rows, most), columns), entry.task)
 
 
 @pytest.fixture(params=KEPT.values(), ids=KEPT)
@@ -144,6 +153,8 @@ def learned(model: Any) -> dict[str, Any]:
 def applied(model: Any, rows: Any) -> Any:
     """What a fitted model makes of rows, in numbers."""
     if is_classifier(model):
+        if not hasattr(model, "predict_proba"):
+            return model.decision_function(rows)
         return model.predict_proba(rows)
     out = model.predict(rows) if is_regressor(model) else model.transform(rows)
     if isinstance(out, Source):
@@ -205,7 +216,7 @@ def test_every_public_estimator_is_listed_and_every_model_is_public():
         for name in module.__all__:
             thing = getattr(module, name)
             is_model = inspect.isclass(thing) and issubclass(thing, BaseEstimator)
-            if is_model and not takes_models(thing):
+            if is_model and not takes_models(thing) and not name.endswith("CV"):
                 estimators.add(name)
     assert estimators == {entry.name for entry in ENTRIES}
 
@@ -548,8 +559,18 @@ def test_refit_parameters_are_parameters(entry):
     assert len(set(entry.refit)) == len(entry.refit)
 
 
-OTHER_VALUES = {"priors": [0.2, 0.3, 0.5], "n_components": 2, "quantile_range": (10.0, 90.0)}
-"""Another value of a parameter, where no rule makes one."""
+OTHER_VALUES = {
+    "l1_ratio": 0.9,
+    "priors": [0.2, 0.3, 0.5],
+    "n_components": 2,
+    "quantile_range": (10.0, 90.0),
+    **dict.fromkeys(("clip", "sparse_output", "add_indicator", "keep_empty_features")),
+}
+"""Another value of a parameter, where no rule makes one; None where it would not show here."""
+
+
+WITH_COEFFICIENTS = {"Lasso": {"alpha": 0.02}, "ElasticNet": {"alpha": 0.02}}
+"""Parameters of models that as they come may find nothing in the rows here."""
 
 
 def another(name: str, value: Any) -> Any:
@@ -568,14 +589,15 @@ def test_parameters_change_without_the_data(entry, tall):
 
     Unless a fit would read the rows again for more digits: then as many as are promised.
     """
-    fitted = tall.fit(entry.load()())
+    common = WITH_COEFFICIENTS.get(entry.name, {})
+    fitted = tall.fit(entry.load()(**common))
     assert set(fitted._refit_parameters) == set(entry.refit)
     for name in entry.refit:
         changed = another(name, fitted.get_params()[name])
         if changed is None:
             continue  # a test of its own has to choose
         again = copy.deepcopy(fitted).set_params(**{name: changed})
-        fresh = tall.fit(entry.load()(**{name: changed}))
+        fresh = tall.fit(entry.load()(**{**common, name: changed}))
         assert not np.array_equal(applied(fresh, tall.X), applied(fitted, tall.X))
         refitted = solved(again, fitted._kept())
         if fresh._kept().precision == fitted._kept().precision:

@@ -14,26 +14,63 @@ if TYPE_CHECKING:
     from suffice.catalogue import load as load
     from suffice.decomposition.pca import PCA as PCA
     from suffice.engines.settings import config as config
+    from suffice.ensembles.one_vs_rest import OneVsRest as OneVsRest
     from suffice.fitting.algebra import merge as merge
     from suffice.generative.gaussian_nb import GaussianNB as GaussianNB
+    from suffice.linear.bayesian_linear_regression import (
+        BayesianLinearRegression as BayesianLinearRegression,
+    )
+    from suffice.linear.elastic_net import ElasticNet as ElasticNet
+    from suffice.linear.generalized_linear_model import (
+        GeneralizedLinearModel as GeneralizedLinearModel,
+    )
+    from suffice.linear.lasso import Lasso as Lasso
     from suffice.linear.linear_regression import LinearRegression as LinearRegression
+    from suffice.linear.locally_weighted_regression import (
+        LocallyWeightedRegression as LocallyWeightedRegression,
+    )
+    from suffice.linear.logistic_regression import LogisticRegression as LogisticRegression
+    from suffice.linear.penalised_path import enet_path as enet_path
+    from suffice.linear.penalised_path import lasso_path as lasso_path
+    from suffice.linear.perceptron import Perceptron as Perceptron
     from suffice.linear.ridge import Ridge as Ridge
     from suffice.selection.cross_validation import cross_validate as cross_validate
     from suffice.selection.grid_search import GridSearchCV as GridSearchCV
+    from suffice.selection.lasso_cv import ElasticNetCV as ElasticNetCV
+    from suffice.selection.lasso_cv import LassoCV as LassoCV
+    from suffice.selection.logistic_regression_cv import (
+        LogisticRegressionCV as LogisticRegressionCV,
+    )
+    from suffice.selection.ridge_cv import RidgeCV as RidgeCV
     from suffice.sources.files import scan as scan
 
 __version__ = "0.1.0"
 
 # Public name → the module that defines it, imported when the name is first used.
 _PUBLIC = {
+    "BayesianLinearRegression": "suffice.linear.bayesian_linear_regression",
     "GridSearchCV": "suffice.selection.grid_search",
     "GaussianNB": "suffice.generative.gaussian_nb",
+    "GeneralizedLinearModel": "suffice.linear.generalized_linear_model",
+    "ElasticNet": "suffice.linear.elastic_net",
+    "ElasticNetCV": "suffice.selection.lasso_cv",
+    "Lasso": "suffice.linear.lasso",
+    "LassoCV": "suffice.selection.lasso_cv",
     "LinearRegression": "suffice.linear.linear_regression",
+    "LocallyWeightedRegression": "suffice.linear.locally_weighted_regression",
+    "LogisticRegression": "suffice.linear.logistic_regression",
+    "LogisticRegressionCV": "suffice.selection.logistic_regression_cv",
+    "OneVsRest": "suffice.ensembles.one_vs_rest",
     "PCA": "suffice.decomposition.pca",
+    "Perceptron": "suffice.linear.perceptron",
     "Ridge": "suffice.linear.ridge",
+    "RidgeCV": "suffice.selection.ridge_cv",
     "catalogue": "suffice.catalogue",
     "config": "suffice.engines.settings",
+    "enet_path": "suffice.linear.penalised_path",
+    "lasso_path": "suffice.linear.penalised_path",
     "cross_validate": "suffice.selection.cross_validation",
+    "families": "suffice.families",
     "load": "suffice.catalogue",
     "merge": "suffice.fitting.algebra",
     "preprocessing": "suffice.preprocessing",
@@ -42,14 +79,29 @@ _PUBLIC = {
 
 __all__ = [
     "PCA",
+    "BayesianLinearRegression",
+    "ElasticNet",
+    "ElasticNetCV",
     "GaussianNB",
+    "GeneralizedLinearModel",
     "GridSearchCV",
+    "Lasso",
+    "LassoCV",
     "LinearRegression",
+    "LocallyWeightedRegression",
+    "LogisticRegression",
+    "LogisticRegressionCV",
+    "OneVsRest",
+    "Perceptron",
     "Ridge",
+    "RidgeCV",
     "__version__",
     "catalogue",
     "config",
     "cross_validate",
+    "enet_path",
+    "families",
+    "lasso_path",
     "load",
     "merge",
     "preprocessing",
@@ -61,7 +113,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'suffice' has no attribute {name!r}")
     module = importlib.import_module(_PUBLIC[name])
-    value = module if name in ("catalogue", "preprocessing") else getattr(module, name)
+    value = module if name in ("catalogue", "families", "preprocessing") else getattr(module, name)
     globals()[name] = value
     return value
 

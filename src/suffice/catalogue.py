@@ -26,6 +26,8 @@ class Entry:
     task : {"regression", "classification", "decomposition", "preprocessing"}
     objective : str
         What a fit minimises, or else what it finds, in a line.
+    docs : str
+        Its page in the documentation.
     merge, forget : bool
         Whether its statistic can be merged, and rows subtracted from it.
     refit : tuple of str
@@ -36,23 +38,21 @@ class Entry:
         Whether it fits on a cluster.
     weights, missing, sparse : bool
         Whether it takes row weights, NaN cells, and CSR matrices.
-    docs : str
-        Its page in the documentation.
     """
 
     name: str
     module: str
     task: str
     objective: str
-    merge: bool
-    forget: bool
-    refit: tuple[str, ...]
-    stream: bool
-    distribute: bool
-    weights: bool
-    missing: bool
-    sparse: bool
     docs: str
+    merge: bool = False
+    forget: bool = False
+    refit: tuple[str, ...] = ()
+    stream: bool = True
+    distribute: bool = False
+    weights: bool = True
+    missing: bool = False
+    sparse: bool = False
 
     def load(self) -> type[Any]:
         """The class."""
@@ -69,10 +69,6 @@ MODELS: tuple[Entry, ...] = (
         merge=True,
         forget=True,
         refit=("fit_intercept",),
-        stream=True,
-        distribute=False,
-        weights=True,
-        missing=False,
         sparse=True,
         docs="linear-regression.md",
     ),
@@ -84,12 +80,89 @@ MODELS: tuple[Entry, ...] = (
         merge=True,
         forget=True,
         refit=("alpha", "fit_intercept", "standardize"),
-        stream=True,
-        distribute=False,
-        weights=True,
-        missing=False,
         sparse=True,
         docs="ridge.md",
+    ),
+    Entry(
+        name="LocallyWeightedRegression",
+        module="suffice.linear.locally_weighted_regression",
+        task="regression",
+        objective="at each query q: Σ w exp(−‖x − q‖²/2τ²) (b + β·(x − q) − y)² + α ‖β‖²",
+        docs="locally-weighted-regression.md",
+    ),
+    Entry(
+        name="BayesianLinearRegression",
+        module="suffice.linear.bayesian_linear_regression",
+        task="regression",
+        objective="−log p(θ, b, σ² ∣ y), its mean and spread",
+        merge=True,
+        forget=True,
+        refit=(
+            "prior_precision",
+            "prior_mean",
+            "a0",
+            "b0",
+            "fit_intercept",
+            "noise_variance",
+            "evidence",
+        ),
+        sparse=True,
+        docs="bayesian-linear-regression.md",
+    ),
+    Entry(
+        name="Lasso",
+        module="suffice.linear.lasso",
+        task="regression",
+        objective="(1/2W) Σ w (θ·x + b − y)² + α ‖θ‖₁",
+        merge=True,
+        forget=True,
+        refit=("alpha", "fit_intercept", "positive", "standardize"),
+        sparse=True,
+        docs="lasso.md",
+    ),
+    Entry(
+        name="ElasticNet",
+        module="suffice.linear.elastic_net",
+        task="regression",
+        objective="(1/2W) Σ w (θ·x + b − y)² + α (ρ ‖θ‖₁ + ½ (1 − ρ) ‖θ‖²)",
+        merge=True,
+        forget=True,
+        refit=("alpha", "l1_ratio", "fit_intercept", "positive", "standardize"),
+        sparse=True,
+        docs="lasso.md",
+    ),
+    Entry(
+        name="GeneralizedLinearModel",
+        module="suffice.linear.generalized_linear_model",
+        task="regression",
+        objective="(1/2W) Σ w d(y, g⁻¹(θ·x + b)) + (α/2) ‖θ‖²",
+        sparse=True,
+        docs="generalized-linear-model.md",
+    ),
+    Entry(
+        name="Perceptron",
+        module="suffice.linear.perceptron",
+        task="classification",
+        objective="a boundary with every row on its side",
+        weights=False,
+        sparse=True,
+        docs="perceptron.md",
+    ),
+    Entry(
+        name="LogisticRegression",
+        module="suffice.linear.logistic_regression",
+        task="classification",
+        objective="−Σ w log P(y ∣ x) + (1/C) (ρ ‖θ‖₁ + ½ (1 − ρ) ‖θ‖²)",
+        sparse=True,
+        docs="logistic-regression.md",
+    ),
+    Entry(
+        name="OneVsRest",
+        module="suffice.ensembles.one_vs_rest",
+        task="classification",
+        objective="that of a binary model for each class against the rest",
+        sparse=True,
+        docs="one-vs-rest.md",
     ),
     Entry(
         name="PCA",
@@ -99,10 +172,6 @@ MODELS: tuple[Entry, ...] = (
         merge=True,
         forget=True,
         refit=("n_components", "whiten", "standardize"),
-        stream=True,
-        distribute=False,
-        weights=True,
-        missing=False,
         sparse=True,
         docs="pca.md",
     ),
@@ -114,11 +183,7 @@ MODELS: tuple[Entry, ...] = (
         merge=True,
         forget=True,
         refit=("priors", "var_smoothing", "tied_variance"),
-        stream=True,
-        distribute=False,
-        weights=True,
         missing=True,
-        sparse=False,
         docs="gaussian-nb.md",
     ),
     Entry(
@@ -129,11 +194,7 @@ MODELS: tuple[Entry, ...] = (
         merge=True,
         forget=True,
         refit=("with_mean", "with_std"),
-        stream=True,
-        distribute=False,
-        weights=True,
         missing=True,
-        sparse=False,
         docs="preprocessing.md",
     ),
     Entry(
@@ -142,13 +203,8 @@ MODELS: tuple[Entry, ...] = (
         task="preprocessing",
         objective="range of each column",
         merge=True,
-        forget=False,
-        refit=("feature_range",),
-        stream=True,
-        distribute=False,
-        weights=True,
+        refit=("feature_range", "clip"),
         missing=True,
-        sparse=False,
         docs="preprocessing.md",
     ),
     Entry(
@@ -158,12 +214,9 @@ MODELS: tuple[Entry, ...] = (
         objective="distinct values of each column",
         merge=True,
         forget=True,
-        refit=("drop", "min_frequency", "max_categories"),
-        stream=True,
-        distribute=False,
+        refit=("drop", "sparse_output", "handle_unknown", "min_frequency", "max_categories"),
         weights=False,
         missing=True,
-        sparse=False,
         docs="preprocessing.md",
     ),
     Entry(
@@ -173,10 +226,7 @@ MODELS: tuple[Entry, ...] = (
         objective="mean, median or most frequent value of each column",
         merge=True,
         forget=True,
-        refit=(),
-        stream=True,
-        distribute=False,
-        weights=True,
+        refit=("strategy", "fill_value", "add_indicator", "keep_empty_features"),
         missing=True,
         sparse=True,
         docs="preprocessing.md",

@@ -22,10 +22,13 @@ from suffice import statistics
 from suffice.sources import Columns
 from suffice.statistics.class_moments import ClassMoments
 from suffice.statistics.column_moments import ColumnMoments
+from suffice.statistics.curvature import Curvature, Derivatives
 from suffice.statistics.extremes import Extremes
 from suffice.statistics.grouped import Grouped
+from suffice.statistics.labelled_sums import LabelledSums
 from suffice.statistics.moments import Moments
 from suffice.statistics.observed import Observed
+from suffice.statistics.sufficient_sums import SufficientSums
 from suffice.statistics.sums import Sums
 from suffice.statistics.value_counts import ValueCounts
 from tests.numerics.rational import U, exactly
@@ -101,7 +104,8 @@ def assert_identical(a: Any, b: Any) -> None:
         assert np.shape(x) == np.shape(y)
         assert np.asarray(x).dtype == np.asarray(y).dtype
         if np.asarray(x).dtype == object:  # whose bytes are addresses
-            assert np.asarray(x).tolist() == np.asarray(y).tolist()
+            # By what they print: a NaN equals only itself, and no copy of it.
+            assert list(map(repr, np.asarray(x).flat)) == list(map(repr, np.asarray(y).flat))
         else:
             assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
 
@@ -230,6 +234,14 @@ def plain_sums(block: Rows) -> Sums:
     return Sums((np.asarray(weight.sum()), weighed.sum(axis=0), block.Z.T @ weighed))
 
 
+def sufficient_sums_agree(a: SufficientSums, b: SufficientSums) -> None:
+    """No difference is larger than double-double rounding of the magnitudes together."""
+    assert abs(exactly(a.weight) - exactly(b.weight)) <= 64 * U**2 * exactly(a.weight)
+    bound = 64 * U**2 * (exactly(a.magnitude) + exactly(b.magnitude))
+    assert np.all(abs(exactly(a.total) - exactly(b.total)) <= bound[:-1])
+    assert abs(exactly(a.log_base) - exactly(b.log_base)) <= bound[-1]
+
+
 # --- values and ranges ---------------------------------------------------------------------
 
 
@@ -244,6 +256,16 @@ def rows_with_gaps(draw: st.DrawFn) -> Rows:
 def as_text(Z: Any) -> Columns:
     names = np.array(["Ulm", "Köln", "Rome", "東京", None], dtype=object)
     return Columns([names[np.where(np.isnan(column), 4, column % 4).astype(int)] for column in Z.T])
+
+
+def as_objects(Z: Any) -> Columns:
+    """Python's objects, among which None and NaN are two."""
+    items = np.array([3, None, 1.5, float("nan"), True], dtype=object)
+    return Columns([items[np.nan_to_num(column % 5, nan=4.0).astype(int)] for column in Z.T])
+
+
+def as_large_integers(Z: Any) -> Any:
+    return np.nan_to_num(Z, nan=4.0).astype(np.int64) + 2**53
 
 
 def observed(block: Rows) -> Observed:
@@ -266,7 +288,13 @@ def observed_agree(a: Observed, b: Observed) -> None:
 
 
 def value_specimens() -> Iterator[Specimen]:
-    makers = {"numbers": np.asarray, "CSR": sparse.csr_array, "text": as_text}
+    makers = {
+        "numbers": np.asarray,
+        "CSR": sparse.csr_array,
+        "text": as_text,
+        "objects": as_objects,
+        "large integers": as_large_integers,
+    }
     for kind, make in makers.items():
         yield Specimen(
             name=f"value counts of {kind}",
@@ -294,6 +322,47 @@ def value_specimens() -> Iterator[Specimen]:
     )
 
 
+# --- curvature -----------------------------------------------------------------------------
+
+
+def squared_loss(y: Any, eta: Any, order: int) -> Derivatives:
+    """(η − y)² of whole numbers: nothing rounds."""
+    bend = np.full((len(eta), len(eta), len(y)), 2.0) if order == 2 else None
+    left = eta.sum(axis=0) - y
+    return Derivatives(np.square(left), np.tile(2 * left, (len(eta), 1)), bend)
+
+
+def curvature_agrees(a: Curvature, b: Curvature) -> None:
+    """The same but for the Hessian, which goes by roots of weights: it is below 2²⁴."""
+    first, second = ((c.weight, c.loss, c.gradient) for c in (a, b))
+    assert_identical(list(map(np.asarray, first)), list(map(np.asarray, second)))
+    assert a.hessian.shape == b.hessian.shape
+    assert np.all(np.abs(a.hessian - b.hessian) <= 2.0**24 * 2.0**-48)
+
+
+def curvature_specimens() -> Iterator[Specimen]:
+    def exact_rows(block: Rows) -> Rows:
+        return Rows(np.mod(block.Z, 64.0), block.weight)
+
+    for layout, make in (("dense", np.asarray), ("sparse", sparse.csr_array)):
+        for order in (1, 2):
+            yield Specimen(
+                name=f"curvature of {layout} rows up to derivative {order}",
+                statistic=Curvature,
+                rows=integer_rows().map(exact_rows),
+                summarize=lambda block, make=make, order=order: Curvature.summarize(
+                    make(block.Z[:, :1]),
+                    block.Z[:, 1],
+                    block.weight,
+                    squared_loss,
+                    np.array([[3.0, -1.0], [2.0, 5.0]]),
+                    order,
+                ),
+                zero=lambda d, order=order: Curvature.zero(2, 2, order),
+                agree=curvature_agrees,
+            )
+
+
 # --- groups --------------------------------------------------------------------------------
 
 
@@ -313,6 +382,14 @@ def groups_identical(a: Grouped, b: Grouped) -> None:
     assert_identical(plain(a), plain(b))
 
 
+def by_remainder(block: Rows) -> LabelledSums:
+    """Sums of the rows with the same remainder of their first number."""
+    there = np.arange(len(block)) if block.weight is None else np.flatnonzero(block.weight)
+    Z = block.Z[there]
+    weight = np.ones(len(there)) if block.weight is None else block.weight[there]
+    return LabelledSums.summarize(Z[:, 0].astype(np.int64) % 3, Z * weight[:, None])
+
+
 SPECIMENS = [
     *moments_specimens(),
     *column_specimens(),
@@ -328,6 +405,15 @@ SPECIMENS = [
         ),
     ),
     Specimen(
+        name="sums of a sufficient statistic",
+        statistic=SufficientSums,
+        rows=rows(most=8, columns=2),
+        summarize=lambda block: SufficientSums.summarize(block.Z, -block.Z[:, 0], block.weight),
+        zero=SufficientSums.zero,
+        agree=sufficient_sums_agree,
+    ),
+    *curvature_specimens(),
+    Specimen(
         name="sums of integers by group",
         statistic=Grouped,
         rows=integer_rows(),
@@ -335,5 +421,13 @@ SPECIMENS = [
         zero=lambda d: Grouped.zero(),
         agree=groups_identical,
         hands_on=True,
+    ),
+    Specimen(
+        name="sums of integers by label",
+        statistic=LabelledSums,
+        rows=integer_rows(),
+        summarize=by_remainder,
+        zero=LabelledSums.zero,
+        agree=assert_identical,
     ),
 ]

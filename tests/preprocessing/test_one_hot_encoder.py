@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import suffice
-from suffice.preprocessing import OneHotEncoder
+from suffice.preprocessing import ColumnTransformer, OneHotEncoder
 from suffice.sources import as_source, scan
 
 
@@ -134,7 +134,7 @@ def test_listed_categories():
         ([["a"]], r"Found unknown categories \['b'\] in column 0 during fit"),
         ([["a", "a", "b"]], "duplicate"),
         ([["a"], ["b"]], "Shape mismatch"),
-        ([[None, "a", "b"]], "should be the last"),
+        ([[np.nan, "a", "b"]], "should be the last"),
     ):
         with pytest.raises(ValueError, match=words):
             OneHotEncoder(categories=bad).fit(X)
@@ -297,3 +297,238 @@ def test_encoders_of_listed_categories_merge():
     assert [known.tolist() for known in both.categories_] == [["a", "b"], ["c"]]
     with pytest.raises(ValueError, match="cannot merge models with categories="):
         suffice.merge(fitted(["a", "b"], [["a", "c"]]), fitted(["a", "d"], [["a", "c"]]))
+
+
+def test_sparse_rows_of_a_source():
+    X = np.array([[0.0, 2.0], [1.0, 0.0], [0.0, 3.0]])
+    encoder = OneHotEncoder().fit(as_source(csr_matrix(X)))
+    out = next(encoder.transform(as_source(csr_matrix(X))).pieces()).load().X
+    np.testing.assert_array_equal(out.toarray(), peer.OneHotEncoder().fit_transform(X).toarray())
+
+
+# --- large integers ------------------------------------------------------------------------
+
+LARGE = [2**53, 2**53 + 1, 2**53 + 2]
+WIDE = [2**63 - 1, 2**63, 2**64 - 1]
+
+
+def frames_of(values, dtype):
+    array = np.array(values, dtype)
+    words = ["u", "v", "w"]
+    yield "array", array[:, None]
+    yield "pandas", pd.DataFrame({"x": array, "y": [0.5, 1.5, np.nan]})
+    yield "pandas with text", pd.DataFrame({"x": array, "y": words})
+    yield "category", pd.DataFrame({"x": pd.Categorical(array), "y": words})
+    yield "polars", pl.DataFrame({"x": array, "y": [True, False, True]})
+    yield "polars with text", pl.DataFrame({"x": array, "y": words})
+    yield "pyarrow", pa.table({"x": array, "y": [1.0, 2.0, 3.0]})
+    yield "pyarrow with text", pa.table({"x": array, "y": words})
+    yield "record batch", pa.record_batch({"x": array, "y": words})
+    yield "objects", np.array(values, dtype=object)[:, None]
+
+
+@pytest.mark.parametrize(("values", "dtype"), [(LARGE, "int64"), (WIDE, "uint64")])
+def test_large_integers_stay_apart(values, dtype, tmp_path):
+    for name, X in frames_of(values, dtype):
+        mine = OneHotEncoder().fit(X)
+        assert mine.categories_[0].tolist() == values, name
+        assert mine.categories_[0].dtype == (object if name == "objects" else dtype), name
+        encoded = mine.transform(X).toarray()[:, :3]
+        np.testing.assert_array_equal(encoded, np.eye(3), err_msg=name)
+        if not isinstance(X, pa.RecordBatch | pa.Table):
+            other = peer.OneHotEncoder().fit(X)
+            same(mine.categories_[0], other.categories_[0])
+            assert mine.get_feature_names_out()[:3].tolist() == (
+                other.get_feature_names_out()[:3].tolist()
+            )
+        mine.save(tmp_path / "encoder")
+        loaded = suffice.load(tmp_path / "encoder")
+        np.testing.assert_array_equal(loaded.transform(X).toarray()[:, :3], np.eye(3))
+
+
+def test_types_that_scikit_learn_rounds():
+    for dtype in ("Int64", "int64[pyarrow]"):
+        X = pd.DataFrame({"x": pd.array(LARGE, dtype=dtype)})
+        assert OneHotEncoder().fit(X).categories_[0].tolist() == LARGE
+        blank = pd.DataFrame({"x": pd.array([*LARGE, None], dtype=dtype)})
+        with pytest.raises(ValueError, match=r"column 'x' holds integers of 2\^53 and more beside"):
+            OneHotEncoder().fit(blank)
+    for X in (pl.DataFrame({"x": [*LARGE, None]}), pa.table({"x": [*LARGE, None]})):
+        with pytest.raises(ValueError, match=r"column 'x' holds integers of 2\^53 and more beside"):
+            OneHotEncoder().fit(X)
+
+
+def test_large_integers_among_the_verbs():
+    encoder = OneHotEncoder().fit(np.array(LARGE[:1])[:, None])
+    encoder.update(pl.DataFrame({"x": LARGE[1:]}).to_numpy())
+    assert encoder.update([[1.0]]).categories_[0].tolist() == [1, *LARGE]
+    with pytest.raises(ValueError, match=r"column 0 holds integers that float64 cannot tell apart"):
+        encoder.update([[0.5]])
+    both = OneHotEncoder().fit(np.array([[2**63]], np.uint64)) + OneHotEncoder().fit([[5]])
+    assert both.categories_[0].tolist() == [5, 2**63]
+    assert encoder.forget([[2**53 + 1]]).categories_[0].tolist() == [1, LARGE[0], LARGE[2]]
+    with pytest.raises(ValueError, match=r"unknown categories \[9007199254740993\]"):
+        encoder.transform([[2**53 + 1]])
+    listed = OneHotEncoder(categories=[LARGE], drop=[LARGE[1]]).fit(np.array(LARGE)[:, None])
+    assert listed.drop_idx_.tolist() == [1]
+    assert listed.categories_[0].tolist() == LARGE
+
+
+def test_sources_refuse_integers_that_they_round(tmp_path):
+    table = pa.table({"id": LARGE, "city": ["a", "b", "c"]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    table.to_pandas().to_csv(tmp_path / "a.csv", index=False)
+    words = r"column 'id' holds numbers of 2\^53 and more.* store the column as text"
+    sources = [scan(tmp_path / "a.parquet"), scan(tmp_path / "a.csv"), as_source(table)]
+    encoder = OneHotEncoder(handle_unknown="ignore").fit(table)
+    for source in sources:
+        with pytest.raises(ValueError, match=words):
+            OneHotEncoder().fit(source)
+        with pytest.raises(ValueError, match=words):
+            ColumnTransformer([("all", OneHotEncoder(), ["id"])]).fit(source)
+        with pytest.raises(ValueError, match=words):
+            next(encoder.transform(source).pieces()).load()
+        # Where no category is that large, nothing can be mistaken for one.
+        small = OneHotEncoder(handle_unknown="ignore").fit(pa.table({"id": [1], "city": ["a"]}))
+        assert next(small.transform(source).pieces()).load().X.toarray()[:, 0].sum() == 0
+    exact = OneHotEncoder().fit(as_source(np.array(LARGE)[:, None]))
+    assert exact.categories_[0].tolist() == LARGE
+
+
+# --- None and NaN --------------------------------------------------------------------------
+
+BOTH = np.array([["b"], [None], ["a"], [np.nan], ["b"], [float("nan")]], dtype=object)
+NUMBERS = np.array([[2], [None], [1], [np.nan], [2], [float("nan")]], dtype=object)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"drop": "first"},
+        {"drop": np.array([None], dtype=object)},
+        {"drop": np.array([np.nan], dtype=object)},
+        {"min_frequency": 2},
+        {"max_categories": 2, "handle_unknown": "infrequent_if_exist"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("X", [BOTH, NUMBERS, pd.DataFrame({"x": BOTH[:, 0]}, dtype=object)])
+def test_none_and_nan_are_two_categories(X, settings, tmp_path):
+    mine, other = OneHotEncoder(**settings).fit(X), peer.OneHotEncoder(**settings).fit(X)
+    parts = [X[:2], X[2:4], X[4:]]
+    plain = {**settings, "drop": None}
+    merged = suffice.merge(*(OneHotEncoder(**plain).fit(part) for part in parts))
+    merged.refit(drop=settings.get("drop"))
+    updated = OneHotEncoder(**plain).fit(parts[0]).update(parts[1]).update(parts[2])
+    updated.refit(drop=settings.get("drop"))
+    merged.save(tmp_path / "encoder")
+    loaded = suffice.load(tmp_path / "encoder")
+    for model in (mine, merged, updated, loaded):
+        same(model.categories_[0], other.categories_[0])
+        assert model.categories_[0].dtype == other.categories_[0].dtype
+        encoded = model.transform(X)
+        np.testing.assert_array_equal(encoded.toarray(), other.transform(X).toarray())
+        same(model.inverse_transform(encoded), other.inverse_transform(encoded))
+        assert model.get_feature_names_out().tolist() == other.get_feature_names_out().tolist()
+        if "drop" in settings:
+            assert model.drop_idx_.tolist() == other.drop_idx_.tolist()
+    updated.refit(drop=None).forget(parts[2])
+    fresh = peer.OneHotEncoder().fit(X[:4])
+    same(updated.categories_[0], fresh.categories_[0])
+
+
+@pytest.mark.parametrize("seen", [[0, 1], [0, 3], [0, 1, 3]])
+def test_none_is_not_nan_to_what_saw_only_one(seen):
+    X = BOTH[seen]
+    mine = OneHotEncoder(handle_unknown="ignore").fit(X)
+    other = peer.OneHotEncoder(handle_unknown="ignore").fit(X)
+    a, b = mine.transform(BOTH), other.transform(BOTH)
+    np.testing.assert_array_equal(a.toarray(), b.toarray())
+    same(mine.inverse_transform(a), other.inverse_transform(b))
+    if len(seen) < 3:
+        with pytest.raises(ValueError, match="Found unknown categories"):
+            OneHotEncoder().fit(X).transform(BOTH[[1, 3]])
+
+
+def test_listed_none_and_nan():
+    settings = {"categories": [["b", "a", None, np.nan]]}
+    mine, other = OneHotEncoder(**settings).fit(BOTH), peer.OneHotEncoder(**settings).fit(BOTH)
+    same(mine.categories_[0], other.categories_[0])
+    np.testing.assert_array_equal(mine.transform(BOTH).toarray(), other.transform(BOTH).toarray())
+
+
+def test_columns_of_text_have_one_missing_value(tmp_path):
+    """A type for text has one; which, differs between libraries, and between fit and transform."""
+    words = ["b", None, "a"]
+    table = pa.table({"x": words})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    forms = {
+        "pandas": pd.DataFrame({"x": words}),
+        "category": pd.DataFrame({"x": pd.Categorical(words)}),
+        "polars": pl.DataFrame({"x": words}),
+        "pyarrow": table,
+        "objects": pd.DataFrame({"x": np.array(["b", np.nan, "a"], dtype=object)}, dtype=object),
+        "source": scan(tmp_path / "a.parquet"),
+    }
+    expected = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    for first in forms.values():
+        for second in forms.values():
+            out = OneHotEncoder(sparse_output=False).fit(first).transform(second)
+            if not isinstance(out, np.ndarray):
+                out = next(out.pieces()).load().X
+            assert out.tolist() == expected
+
+
+# --- dates, warnings, refits ---------------------------------------------------------------
+
+
+def test_dates_are_refused_in_clear_words(tmp_path):
+    days = np.array(["2020-01-01", "2021-02-01"], dtype="datetime64[ns]")
+    frame = pd.DataFrame({"day": days, "city": ["a", "b"]})
+    table = pa.table({"day": days})
+    for X, where in (
+        (days[:, None], "X has type datetime64"),
+        (frame, r"column 'day' has type datetime64"),
+        (pl.DataFrame({"day": days}), r"column 'day' has type Datetime"),
+        (table, r"column 'day' has type timestamp"),
+    ):
+        with pytest.raises(TypeError, match=f"{where}.*numbers, booleans and text. Convert dates"):
+            OneHotEncoder().fit(X)
+    with pytest.raises(ValueError, match=r"'day' has type.*Convert dates to numbers"):
+        OneHotEncoder().fit(as_source(table))
+    with pytest.raises(TypeError, match="column 0 holds date; accepted are numbers"):
+        OneHotEncoder().fit(np.array([[days[0].astype("datetime64[D]").item()]], dtype=object))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_one_warning_for_a_source_of_many_blocks(threads):
+    rows = np.arange(100_000.0)[:, None] % 3
+    encoder = OneHotEncoder(handle_unknown="ignore", drop="first").fit([[0.0], [1.0]])
+    for _ in range(2):
+        out = encoder.transform(as_source(rows))
+        with suffice.config(threads=threads), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            suffice.preprocessing.StandardScaler(with_mean=False).fit(out)
+        assert [str(w.message)[:43] for w in caught] == [
+            "Found unknown categories in columns [0] dur"
+        ]
+
+
+def test_refits_are_the_fits_of_scikit_learn():
+    X, new = np.array([["a"], ["b"], ["b"]]), np.array([["b"], ["c"]])
+    encoder = OneHotEncoder().fit(X)
+    for changed in (
+        {"handle_unknown": "ignore"},
+        {"sparse_output": False},
+        {"min_frequency": 2, "handle_unknown": "infrequent_if_exist"},
+        {"drop": ["b"], "min_frequency": None, "handle_unknown": "ignore"},
+    ):
+        encoder.refit(**changed)
+        other = peer.OneHotEncoder(**encoder.get_params()).fit(X)
+        rows = X if encoder.handle_unknown == "error" else new
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            a, b = encoder.transform(rows), other.transform(rows)
+        assert issparse(a) == issparse(b)
+        np.testing.assert_array_equal(dense(a), dense(b))

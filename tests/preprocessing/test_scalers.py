@@ -11,12 +11,19 @@ import polars as pl
 import pytest
 import sklearn.preprocessing as peer
 from scipy.sparse import csr_array, csr_matrix, issparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import suffice
-from suffice.preprocessing import MinMaxScaler, StandardScaler
-from suffice.sources import ArraySource, MappedSource, SparseSource, scan
+from suffice.preprocessing import (
+    ColumnTransformer,
+    MinMaxScaler,
+    OneHotEncoder,
+    SimpleImputer,
+    StandardScaler,
+)
+from suffice.sources import ArraySource, MappedSource, SparseSource, as_source, scan
 from suffice.statistics.moments import Moments
 
 SCALERS = [(StandardScaler, peer.StandardScaler), (MinMaxScaler, peer.MinMaxScaler)]
@@ -431,3 +438,51 @@ def test_too_few_digits_are_not_called_proved():
         scaler = StandardScaler().fit(X)
     assert scaler.certificate_.digits < 6
     assert not scaler.certificate_.holds
+
+
+# --- rows that do not exist, and refits ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        StandardScaler(),
+        StandardScaler(exact=True),
+        MinMaxScaler(),
+        OneHotEncoder(),
+        SimpleImputer(),
+        SimpleImputer(strategy="median"),
+        ColumnTransformer([("all", StandardScaler(), ["a", "b"])]),
+    ],
+)
+def test_weights_that_are_all_zero(model, tmp_path):
+    X = np.arange(6.0).reshape(3, 2)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    frame.assign(w=0.0).to_parquet(tmp_path / "a.parquet")
+    source = as_source(frame, None, np.zeros(3))
+    for rows_of_no_weight in (source, scan(tmp_path / "a.parquet", weight="w")):
+        with pytest.raises(ValueError, match="every row has weight zero"):
+            clone(model).fit(rows_of_no_weight)
+    if isinstance(model, StandardScaler | MinMaxScaler):
+        with pytest.raises(ValueError, match="at least one non-zero"):
+            clone(model).fit(X, sample_weight=np.zeros(3))
+        # More rows of weight 0 change nothing.
+        fitted = clone(model).fit(frame)
+        before = fitted.scale_.copy()
+        np.testing.assert_array_equal(fitted.update(source).scale_, before)
+
+
+def test_columns_of_nothing_but_nan_are_no_reason_to_complain():
+    X = np.full((3, 2), np.nan)
+    for weight in (None, np.ones(3)):
+        mine = StandardScaler().fit(X, sample_weight=weight)
+        assert np.isnan(mine.mean_).all()
+        assert mine.n_samples_seen_ == 0
+
+
+def test_clip_is_refitted():
+    X, new = np.arange(6.0).reshape(3, 2), np.array([[-9.0, 99.0]])
+    mine = MinMaxScaler().fit(X).refit(clip=True, feature_range=(-1, 2))
+    other = peer.MinMaxScaler(clip=True, feature_range=(-1, 2)).fit(X)
+    np.testing.assert_array_equal(mine.transform(new), other.transform(new))
+    assert mine.refit(clip=False).transform(new).min() < -1

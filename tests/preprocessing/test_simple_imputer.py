@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import suffice
 from suffice.preprocessing import SimpleImputer
-from suffice.preprocessing.simple_imputer import median
+from suffice.preprocessing.fill_values import median
 from suffice.sources import as_source, scan
 
 STRATEGIES = ["mean", "median", "most_frequent", "constant"]
@@ -138,8 +138,6 @@ def test_text_and_numbers_do_not_fill_each_other():
         SimpleImputer(strategy="constant", fill_value="x").fit([[1.0]])
     with pytest.raises(ValueError, match="cannot be cast to the input data"):
         SimpleImputer(strategy="constant", fill_value=1).fit(np.array([["a"]], dtype=object))
-    with pytest.raises(ValueError, match="a function would need all rows at once"):
-        SimpleImputer(strategy=np.max).fit([[1.0]])
     with pytest.raises(ValueError, match="'inverse_transform' works only"):
         SimpleImputer().fit([[1.0]]).inverse_transform([[1.0]])
 
@@ -233,3 +231,105 @@ def test_rows_of_another_width_are_not_changed_back():
     imputer = SimpleImputer(add_indicator=True).fit([[1.0, 2.0], [np.nan, 3.0]])
     with pytest.raises(ValueError, match=r"shape \(1, 2\).* have 3 columns"):
         imputer.inverse_transform(np.ones((1, 2)))
+
+
+# --- a function as strategy ----------------------------------------------------------------
+
+
+def third_quartile(values):
+    assert type(values) is np.ndarray
+    assert values.ndim == 1
+    return np.quantile(values, 0.75)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"add_indicator": True}, {"missing_values": 7.0}], ids=str
+)
+@pytest.mark.parametrize("strategy", [third_quartile, np.ptp, np.mean])
+def test_a_function_is_that_of_scikit_learn(strategy, settings):
+    X = table(40_000) if not settings else table()
+    if "missing_values" in settings:
+        X = np.nan_to_num(X, nan=-1.0)[:, :3].round()
+        X[::5, 1] = 7.0
+    for rows in (X, X.astype(np.float32), pd.DataFrame(X), csr_matrix(np.nan_to_num(X, nan=2.5))):
+        mine = SimpleImputer(strategy=strategy, **settings).fit(rows)
+        other = peer.SimpleImputer(strategy=strategy, **settings).fit(rows)
+        np.testing.assert_array_equal(mine.statistics_, other.statistics_)
+        np.testing.assert_array_equal(dense(mine.transform(rows)), dense(other.transform(rows)))
+
+
+def test_a_function_of_files_sees_all_rows(tmp_path):
+    X = table(40_000)
+    pd.DataFrame(X, columns=list("abcd")).to_parquet(tmp_path / "a.parquet")
+    mine = SimpleImputer(strategy=third_quartile).fit(scan(tmp_path / "a.parquet"))
+    np.testing.assert_array_equal(mine.statistics_, np.nanquantile(X, 0.75, axis=0))
+
+
+def test_what_a_function_cannot_do():
+    X = table()
+    imputer = SimpleImputer(strategy=third_quartile).fit(X)
+    before = imputer.statistics_
+    for verb in (
+        lambda: imputer.update(X),
+        lambda: imputer.forget(X[:3]),
+        lambda: imputer + imputer,
+        lambda: imputer.refit(add_indicator=True),
+    ):
+        with pytest.raises(ValueError, match="a function as strategy sees the values of all rows"):
+            verb()
+    np.testing.assert_array_equal(imputer.statistics_, before)
+    with pytest.raises(ValueError, match="does not see weights"):
+        SimpleImputer(strategy=third_quartile).fit(X, sample_weight=np.ones(len(X)))
+    with pytest.raises(ValueError, match="infinity"):
+        SimpleImputer(strategy=third_quartile).fit(as_source(np.array([[np.inf]])))
+    with pytest.raises(ZeroDivisionError):
+        imputer.set_params(strategy=lambda values: 1 // 0).fit(X)
+    np.testing.assert_array_equal(imputer.statistics_, before)
+    with pytest.raises(ValueError, match=r"Cannot use .* strategy with non-numeric data"):
+        SimpleImputer(strategy=third_quartile).fit(TEXT)
+    # Of a column without values there is nothing to ask.
+    X[:, 2] = np.nan
+    assert np.isnan(SimpleImputer(strategy=np.max).fit(X).statistics_[2])
+    assert SimpleImputer(strategy=np.max, keep_empty_features=True).fit(X).statistics_[2] == 0
+    imputer = SimpleImputer(strategy=np.max).fit(X)
+    assert len(pickle.loads(pickle.dumps(imputer)).statistics_) == 4
+
+
+# --- refit ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "changed"),
+    [
+        ({"strategy": "median"}, {"strategy": "most_frequent"}),
+        ({"strategy": "most_frequent"}, {"strategy": "median", "add_indicator": True}),
+        ({}, {"keep_empty_features": True}),
+        ({}, {"add_indicator": True}),
+        ({"strategy": "constant"}, {"fill_value": 2.5}),
+        ({"strategy": "constant"}, {"fill_value": 2.5, "keep_empty_features": True}),
+    ],
+)
+def test_refits_are_the_fits_of_scikit_learn(first, changed):
+    X = table()
+    X[:, 1] = np.nan
+    mine = SimpleImputer(**first).fit(X).refit(**changed)
+    other = peer.SimpleImputer(**first).set_params(**changed).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.testing.assert_allclose(mine.transform(X), other.transform(X), rtol=1e-12)
+        mine.update(X)
+        np.testing.assert_allclose(mine.transform(X), other.transform(X), rtol=1e-12)
+
+
+def test_refits_that_need_the_rows():
+    X = table()
+    for first in STRATEGIES:
+        for second in {*STRATEGIES, third_quartile} - {first}:
+            if {first, second} == {"median", "most_frequent"}:
+                continue
+            imputer = SimpleImputer(strategy=first).fit(X)
+            with pytest.raises(ValueError, match=r"needs .*, but what was kept is .*: fit again"):
+                imputer.refit(strategy=second)
+            assert imputer.strategy == first
+    with pytest.raises(ValueError, match="column 0 holds text, which has no median"):
+        SimpleImputer(strategy="most_frequent").fit(TEXT).refit(strategy="median")

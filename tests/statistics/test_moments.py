@@ -581,3 +581,18 @@ def test_the_middle_of_a_column_is_on_a_coarse_grid():
     assert exactly(middle[0]).denominator <= 2**8
     assert abs(middle[2]) <= 2.0**24
     assert Fraction(middle[2]) % 1 == 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "columns"), [(16_384, 50), (5_000, 200), (300, 4), (100, 3)])
+def test_bits_do_not_depend_on_how_many_rows_are_centred_at_once(n, columns, weighted, monkeypatch):
+    noise = np.random.default_rng(n)
+    X = noise.standard_normal((n, columns)) + 1e3 * (np.arange(columns) % 2)
+    X[:, 0] = 7.0  # constant: its squares are below the floor
+    y = noise.standard_normal((n, 1))
+    weight = noise.uniform(0.5, 2.0, n) if weighted else None
+    usual = words(Moments.summarize(X, y, weight))
+    for cells in (1, 1 << 30):
+        monkeypatch.setattr(module, "CELLS_AT_ONCE", cells)
+        for ours, theirs in zip(usual, words(Moments.summarize(X, y, weight)), strict=True):
+            assert ours.tobytes() == theirs.tobytes()

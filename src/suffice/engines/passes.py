@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from itertools import islice
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from suffice.engines.settings import resolve_threads
 from suffice.engines.workers import inside_worker, one_blas_thread, pool
-from suffice.sources.base import Block, Piece, Source
+from suffice.sources.base import Block, Piece, Source, block_rows
 
 FAN_IN = 8
 """Statistics that merge at once."""
@@ -69,16 +69,22 @@ def reduce(source: Source, summarize: Callable[[Block], S], n_jobs: int | None =
     """
 
     def summarize_run(run: list[Piece]) -> S:
-        tree: _MergeTree[S] = _MergeTree()
-        for piece in run:
-            tree.add(summarize(piece.load()))
-        return tree.result()
+        return _merged(summarize(piece.load()) for piece in run)
 
-    tree: _MergeTree[S] = _MergeTree()
+    if _are_few(source, n_jobs):
+        # The same tree, but threads take single blocks: none waits long for the last run.
+        with closing(in_order(source, summarize_run, n_jobs, 1)) as blocks:
+            return _merged(map(_merged, iter(lambda: list(islice(blocks, RUN)), [])))
     with closing(in_order(source, summarize_run, n_jobs)) as statistics:
-        for statistic in statistics:
-            tree.add(statistic)
-    return tree.result()
+        return _merged(statistics)
+
+
+def _are_few(source: Source, n_jobs: int | None) -> bool:
+    """Whether threads that take runs of blocks might have unequal shares."""
+    if source.n_rows is None:
+        return False
+    blocks = source.n_rows / block_rows(source.n_columns)
+    return 1 < blocks <= 8 * RUN * resolve_threads(n_jobs)
 
 
 def map_rows(
@@ -94,15 +100,15 @@ def map_rows(
 
 
 def in_order(
-    source: Source, work: Callable[[list[Piece]], T], n_jobs: int | None = None
+    source: Source, work: Callable[[list[Piece]], T], n_jobs: int | None = None, size: int = RUN
 ) -> Generator[T, None, None]:
-    """Results of `work` on each run of four blocks, in the rows' order.
+    """Results of `work` on each run of `size` blocks, in the rows' order.
 
     An exception in a block, in the reading, or in the caller (Ctrl-C) stops the pass:
     what was not started is dropped, what runs is waited for, a block each.
     """
     threads = 1 if inside_worker() else resolve_threads(n_jobs)
-    with closing(_runs(source)) as runs:
+    with closing(_runs(source, size)) as runs:
         first = next(runs, None)
         if first is None:
             raise ValueError(f"there are no rows in {source!r}; at least one is needed")
@@ -144,7 +150,7 @@ def _in_threads(
             yield _oldest(waiting)
     finally:
         stop.set()
-        _give_up(waiting)
+        give_up(waiting)
 
 
 def _oldest(waiting: deque[Future[T]]) -> T:
@@ -154,7 +160,8 @@ def _oldest(waiting: deque[Future[T]]) -> T:
     return result
 
 
-def _give_up(waiting: deque[Future[T]]) -> None:
+def give_up(waiting: deque[Future[T]]) -> None:
+    """Drop what was not started, and wait for what runs."""
     running = [future for future in waiting if not future.cancel()]
     # A future holds its exception, whose traceback holds the deque.
     waiting.clear()
@@ -193,11 +200,11 @@ class _Stoppable(list[Piece]):
             yield piece
 
 
-def _runs(source: Source) -> Generator[list[Piece], None, None]:
+def _runs(source: Source, size: int) -> Generator[list[Piece], None, None]:
     # Closed here and not by the garbage collector, whom a kept traceback would hold off.
     pieces = source.pieces()
     try:
-        while run := list(islice(pieces, RUN)):
+        while run := list(islice(pieces, size)):
             yield run
     finally:
         getattr(pieces, "close", tuple)()
@@ -226,6 +233,14 @@ class _MergeTree(Generic[S]):
             parts = waiting + carried
             carried = [_merge(parts)] if parts else []
         return carried[0]
+
+
+def _merged(statistics: Iterable[S]) -> S:
+    """All of them, merged in a tree."""
+    tree: _MergeTree[S] = _MergeTree()
+    for statistic in statistics:
+        tree.add(statistic)
+    return tree.result()
 
 
 def _merge(parts: list[Any]) -> Any:

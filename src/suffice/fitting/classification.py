@@ -29,44 +29,10 @@ class Classifier(ClassifierMixin):
         return {"multi_output": False, "y_numeric": False}
 
     def _is_plain(self, X: Any, y: Any) -> bool:
-        return (
-            type(X) is np.ndarray
-            and type(y) is np.ndarray
-            and X.dtype.kind in "fiub"
-            and y.dtype.kind in "fiub"
-            and (X.ndim, y.ndim) == (2, 1)
-            and len(X) == len(y)
-            and X.size > 0
-            and (y.dtype.kind != "f" or bool(np.isfinite(y).all()))
-        )
+        return are_plain(X, y)
 
     def _labels(self, block: Block) -> NDArray[Any]:
-        """The labels of a block; numbers that measure something are refused."""
-        y = block.y
-        assert y is not None
-        if y.ndim != 1:
-            raise ValueError(
-                f"the target has {y.shape[1]} columns; a classifier takes one: name it as "
-                "target='label', not as a list"
-            )
-        if y.dtype.kind == "O" and all(isinstance(label, float) for label in y):
-            y = y.astype(np.float64)
-        if y.dtype.kind == "f":
-            kept = y if block.weight is None else y[block.weight > 0]
-            known = kept[np.isfinite(kept)]
-            odd = known[np.trunc(known) != known]
-            if len(odd):
-                raise ValueError(
-                    f"Unknown label type: continuous. The target holds {float(odd[0])!r}; labels "
-                    "are booleans, whole numbers or text, and other numbers are for regression"
-                )
-            if np.abs(known).max(initial=0.0) >= MOST_EXACT:
-                raise ValueError(
-                    "The target holds numbers of 2^53 and more as floats, among which neighbouring "
-                    "integers cannot be told apart: give the labels as integers (CSV files hold "
-                    "none so large, Parquet does) or as text"
-                )
-        return y
+        return labels_of(block)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of rows whose class is predicted (accuracy).
@@ -97,3 +63,46 @@ class Classifier(ClassifierMixin):
 
         right, total = model._pass(X, summarize).values[0]
         return float(right / total) if total else float("nan")
+
+
+def are_plain(X: Any, y: Any) -> bool:
+    """Whether rows and labels are arrays of which `validate_data` would find nothing to say."""
+    return (
+        type(X) is np.ndarray
+        and type(y) is np.ndarray
+        and X.dtype.kind in "fiub"
+        and y.dtype.kind in "fiub"
+        and (X.ndim, y.ndim) == (2, 1)
+        and len(X) == len(y)
+        and X.size > 0
+        and (y.dtype.kind != "f" or bool(np.isfinite(y).all()))
+    )
+
+
+def labels_of(block: Block) -> NDArray[Any]:
+    """The labels of a block; numbers that measure something are refused."""
+    y = block.y
+    assert y is not None
+    if y.ndim != 1:
+        raise ValueError(
+            f"the target has {y.shape[1]} columns; a classifier takes one: name it as "
+            "target='label', not as a list"
+        )
+    if y.dtype.kind == "O" and all(isinstance(label, float) for label in y):
+        y = y.astype(np.float64)
+    if y.dtype.kind == "f":
+        kept = y if block.weight is None else y[block.weight > 0]
+        known = kept[np.isfinite(kept)]
+        odd = known[np.trunc(known) != known]
+        if len(odd):
+            raise ValueError(
+                f"Unknown label type: continuous. The target holds {float(odd[0])!r}; labels "
+                "are booleans, whole numbers or text, and other numbers are for regression"
+            )
+        if np.abs(known).max(initial=0.0) >= MOST_EXACT:
+            raise ValueError(
+                "The target holds numbers of 2^53 and more as floats, among which neighbouring "
+                "integers cannot be told apart: give the labels as integers (CSV files hold "
+                "none so large, Parquet does) or as text"
+            )
+    return y

@@ -450,11 +450,14 @@ class Spread:
         Orthonormal directions along which the data say nothing about the coefficients.
     intercept : float
         The variance of the intercept, 1/W + x̄ᵀ C x̄ (0 without an intercept).
+    centre : array of shape (rank,)
+        Rᵀ x̄ (0 without an intercept).
     """
 
     root: Array
     null_space: Array
     intercept: float
+    centre: Array
 
 
 def spread(
@@ -479,9 +482,9 @@ def spread(
         centre = root.T @ equations.x_mean.round()
     else:
         x_mean = equations.x_mean[scaled.active][:, None].scaled(unscale)
-        centre = factor.half_solve(x_mean).round()
+        centre = factor.half_solve(x_mean).round()[:, 0]
     constant = 1 / equations.weight + float(np.square(centre).sum())
-    return Spread(root, null_space, constant if fit_intercept else 0.0)
+    return Spread(root, null_space, constant if fit_intercept else 0.0, centre)
 
 
 def _rounded(value: Any) -> Array:

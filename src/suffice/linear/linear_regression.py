@@ -17,12 +17,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from suffice.engines.workers import one_blas_thread
+from suffice.linear.covariance import checked_kind
+from suffice.linear.gradient_descent import CONSTRAINTS, SOLVERS
 from suffice.linear.least_squares import spread
 from suffice.linear.model import LeastSquaresModel
-from suffice.linear.summary import Summary, summarize_fit
+from suffice.linear.regression_summary import RegressionSummary, summarize_fit
+from suffice.linear.summary import checked_level
 from suffice.numerics.double_double import Array
 
 
@@ -36,12 +40,30 @@ class LinearRegression(LeastSquaresModel):
     copy_X : bool, default=True
         Accepted for compatibility: the input is never overwritten.
     tol : float, default=1e-8
-        Relative gradient at which conjugate gradients stop.  They are used only where there
-        are more columns and rows than any direct method can hold.
+        Relative gradient at which gradient methods stop: "gd", "sgd", and conjugate gradients,
+        which are used only where there are more columns and rows than any direct method can
+        hold.
     n_jobs : int, optional
         Threads; by default what `suffice.config` says.  Does not change the result.
     positive : bool, default=False
         Not supported: True raises.
+    solver : {"auto", "gd", "sgd"}, default="auto"
+        The normal equations; or gradient descent by all rows at once ("gd") or by a few
+        ("sgd"), which keep no statistic.
+    max_iter : int, optional
+        Most passes of "gd" (by default 10,000) or "sgd" (100).
+    batch_size : int, default=1
+        Rows of a step of "sgd"; 1 is the LMS rule.
+    learning_rate : {"auto", "constant", "invscaling"}, default="auto"
+        How long the steps of "gd" and "sgd" are: see `suffice.linear.gradient_descent`.
+    eta0 : float, optional
+        Their first length; by default what the curvature allows.
+    power_t : float, default=0.5
+        The power of the step's number by which "invscaling" shortens them.
+    momentum : float, default=0.0
+        Share of the last step that is added to the next.
+    random_state : int, RandomState or None, default=None
+        Of the order in which "sgd" visits the rows.
     exact : bool, default=False
         Keep the statistic in double-double from the start, so that `forget` has digits to
         spare.  Takes about eight times as long.
@@ -78,6 +100,10 @@ class LinearRegression(LeastSquaresModel):
         "tol": [Interval(Real, 0, None, closed="left")],
         "n_jobs": [None, Integral],
         "positive": ["boolean"],
+        "solver": [StrOptions({"auto", *SOLVERS})],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        **CONSTRAINTS,
+        "random_state": ["random_state"],
         "exact": ["boolean"],
     }
     _refit_parameters = ("fit_intercept",)
@@ -90,6 +116,14 @@ class LinearRegression(LeastSquaresModel):
         tol: float = 1e-8,
         n_jobs: int | None = None,
         positive: bool = False,
+        solver: str = "auto",
+        max_iter: int | None = None,
+        batch_size: int = 1,
+        learning_rate: str = "auto",
+        eta0: float | None = None,
+        power_t: float = 0.5,
+        momentum: float = 0.0,
+        random_state: Any = None,
         exact: bool = False,
     ) -> None:
         self.fit_intercept = fit_intercept
@@ -97,26 +131,58 @@ class LinearRegression(LeastSquaresModel):
         self.tol = tol
         self.n_jobs = n_jobs
         self.positive = positive
+        self.solver = solver
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.power_t = power_t
+        self.momentum = momentum
+        self.random_state = random_state
         self.exact = exact
 
     def _alphas(self, n_targets: int) -> Array:
         return np.zeros(n_targets)
 
-    def summary(self, level: float = 0.95) -> Summary:
+    def summary(
+        self,
+        level: float = 0.95,
+        *,
+        cov: str = "nonrobust",
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        clusters: Any = None,
+    ) -> RegressionSummary:
         """The fit as a statistician reads it.
 
         Parameters
         ----------
         level : float, default=0.95
             Coverage of the confidence intervals.
+        cov : {"nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster"}, default="nonrobust"
+            Where standard errors come from: from the statistic, if all errors have one variance;
+            from the rows, if each row has its own, or rows of one cluster are not independent.
+        X, y, sample_weight : optional
+            The rows of the fit (or a Source as `X`), for all but "nonrobust": one more pass.
+        clusters : array of shape (rows,), str or Source, optional
+            For "cluster": a label for each row, the name of a column of `X`, or a source
+            whose target are the labels.  Their sums are kept: clusters × coefficients numbers.
 
         Returns
         -------
-        Summary
-            Prints as a table; `to_frame()` gives the coefficients as a data frame.
+        RegressionSummary
+            Prints as a table; `to_frame()` gives the coefficients as a data frame,
+            `wald_test` and `likelihood_ratio_test` test hypotheses.
         """
         check_is_fitted(self)
-        return summarize_fit(self, _checked_level(level))
+        level = checked_level(level)
+        if checked_kind(cov, X, clusters) == "nonrobust":
+            return summarize_fit(self, level)
+        source = self._training_source(X, y, sample_weight, reset=False)
+        self._check_target(source)
+        with one_blas_thread():
+            return summarize_fit(self, level, cov, source, clusters)
 
     def predict_interval(
         self, X: Any, level: float = 0.95, *, kind: str = "prediction"
@@ -139,7 +205,7 @@ class LinearRegression(LeastSquaresModel):
         if kind not in ("prediction", "mean"):
             raise ValueError(f'kind must be "prediction" or "mean", got {kind!r}')
         check_is_fitted(self)
-        fit = summarize_fit(self, _checked_level(level))
+        fit = summarize_fit(self, checked_level(level))
         equations = self._equations(self.statistics_)
         noise = spread(equations, self._fitted_intercept)
         root, open_directions = noise.root, noise.null_space
@@ -165,9 +231,3 @@ def row_squares(rows: Any) -> Array:
     """Sums of squares of the rows of an array or CSR matrix."""
     squares = rows.multiply(rows) if sparse.issparse(rows) else np.square(rows, dtype=np.float64)
     return np.asarray(squares.sum(axis=1)).ravel()
-
-
-def _checked_level(level: float) -> float:
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}")
-    return float(level)

@@ -6,6 +6,8 @@ The way is chosen by shape alone:
 * fewer rows than columns, and many columns: the rows' side (`suffice.linear.rows_side`);
 * too many columns for their moments and too many rows for the rows' side: conjugate
   gradients (`suffice.linear.conjugate_gradients`).
+
+Or by the user: `solver="gd"` and `"sgd"` descend along gradients, for those who want to see it.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +25,9 @@ from sklearn.utils.validation import check_is_fitted
 from suffice.fitting.base import LARGEST_KEPT_STATISTIC, OnePass, Solved
 from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import Certificate
+from suffice.fitting.stepwise import driven
 from suffice.fitting.trace import Trace
+from suffice.linear import gradient_descent
 from suffice.linear.conjugate_gradients import conjugate_gradients
 from suffice.linear.least_squares import (
     NormalEquations,
@@ -35,6 +39,7 @@ from suffice.linear.least_squares import (
     solve_if_accurate,
 )
 from suffice.linear.rows_side import solve_on_rows
+from suffice.linear.squared_descent import squared_descent
 from suffice.numerics.double_double import UNIT, Array
 from suffice.sources import Block, Source
 from suffice.statistics.moments import NOTHING, Moments, Precision
@@ -61,6 +66,9 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
     _saved_private = ("_fitted_intercept", "_target_shape")
     _fitted_intercept: bool
     """Whether there is an intercept in the fit; `fit_intercept` may be set anew after it."""
+
+    _has_leverages: ClassVar[bool] = True
+    """Whether a prediction without a row follows from the one with it: linear in the target."""
 
     @abstractmethod
     def _alphas(self, n_targets: int) -> Array:
@@ -93,7 +101,9 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
         # The statistic of an earlier fit must not outlive it.
         self.__dict__.pop("statistics_", None)
         self._begin(source)
-        if self._keeps_statistic(source):
+        if self._descends():
+            self._learn_by_descent(source, task)
+        elif self._keeps_statistic(source):
             super()._learn(source, task)
         elif source.count_rows() < MOST_COLUMNS:
             self._learn_on_rows(source, task)
@@ -106,7 +116,11 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
     def _keeps_statistic(self, source: Source) -> bool:
         columns = source.n_columns
         enough = columns <= FEW_COLUMNS or source.count_rows() >= columns
-        return enough and columns <= MOST_COLUMNS
+        return enough and columns <= MOST_COLUMNS and not self._descends()
+
+    def _descends(self) -> bool:
+        """Whether the user asks for gradient descent."""
+        return getattr(self, "solver", "auto") in gradient_descent.SOLVERS
 
     @property
     def n_iter_(self) -> int:
@@ -213,6 +227,18 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
             max_iter=getattr(self, "max_iter", None),
         )
         self.certificate_, _ = self._set(solution)
+
+    def _learn_by_descent(self, source: Source, task: FitTask) -> None:
+        descent = gradient_descent.Descent.of(self)
+        method = squared_descent(
+            source, as_columns, self._penalties, self._n_targets(), self.fit_intercept, descent
+        )
+        (coef, intercept, found), self.trace_ = driven(self, method, source, task)
+        self._fitted_intercept = self.fit_intercept
+        self.__dict__.pop("rank_", None)
+        self.coef_ = coef.reshape(*self._target_shape, coef.shape[1])
+        self.intercept_ = self._shaped(intercept) if self.fit_intercept else 0.0
+        self.certificate_ = gradient_descent.certificate(found, descent)
 
     def __getattr__(self, name: str) -> Any:
         if name == "statistics_" and "certificate_" in vars(self):

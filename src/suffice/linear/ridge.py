@@ -21,13 +21,15 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from suffice.linear.gradient_descent import CONSTRAINTS, SOLVERS
 from suffice.linear.least_squares import solve
 from suffice.linear.model import LeastSquaresModel
 from suffice.numerics.double_double import Array
 from suffice.sources import Source
 
-# One way to the solution serves every name: the choice is made by shape and precision.
-SOLVERS = {"auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
+# One way to the solution serves every name of scikit-learn's: the choice is made by shape and
+# precision.
+SAME = {"auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
 
 
 class RidgePath(NamedTuple):
@@ -60,16 +62,29 @@ class Ridge(LeastSquaresModel):
     copy_X : bool, default=True
         Accepted for compatibility: the input is never overwritten.
     max_iter : int, optional
-        Most conjugate-gradient steps, where those are needed (see `tol`).
+        Most conjugate-gradient steps, where those are needed (see `tol`), passes of
+        solver="gd" (by default 10,000) or of "sgd" (100).
     tol : float, default=1e-8
-        Relative gradient at which conjugate gradients stop.  They are used only where there
-        are more columns and rows than any direct method can hold.
+        Relative gradient at which gradient methods stop: "gd", "sgd", and conjugate gradients,
+        which are used only where there are more columns and rows than any direct method can
+        hold.
     solver : str, default="auto"
-        Any of scikit-learn's names is accepted; the solution does not depend on it.
+        Any of scikit-learn's names is accepted; the solution does not depend on it.  "gd" and
+        "sgd" are gradient descent by all rows at once, or by a few, which keep no statistic.
     positive : bool, default=False
         Not supported: True raises.
-    random_state : int, optional
-        Accepted for compatibility: nothing here is random.
+    random_state : int, RandomState or None, default=None
+        Of the order in which "sgd" visits the rows.
+    batch_size : int, default=1
+        Rows of a step of "sgd"; 1 is the LMS rule.
+    learning_rate : {"auto", "constant", "invscaling"}, default="auto"
+        How long the steps of "gd" and "sgd" are: see `suffice.linear.gradient_descent`.
+    eta0 : float, optional
+        Their first length; by default what the curvature allows.
+    power_t : float, default=0.5
+        The power of the step's number by which "invscaling" shortens them.
+    momentum : float, default=0.0
+        Share of the last step that is added to the next.
     standardize : bool, default=False
         Penalise coefficients of columns in units of their standard deviation.  The
         coefficients are reported in the user's units either way.
@@ -106,9 +121,10 @@ class Ridge(LeastSquaresModel):
         "copy_X": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "solver": [StrOptions(SOLVERS)],
+        "solver": [StrOptions({*SAME, *SOLVERS})],
         "positive": ["boolean"],
         "random_state": ["random_state"],
+        **CONSTRAINTS,
         "standardize": ["boolean"],
         "exact": ["boolean"],
     }
@@ -125,6 +141,11 @@ class Ridge(LeastSquaresModel):
         solver: str = "auto",
         positive: bool = False,
         random_state: Any = None,
+        batch_size: int = 1,
+        learning_rate: str = "auto",
+        eta0: float | None = None,
+        power_t: float = 0.5,
+        momentum: float = 0.0,
         standardize: bool = False,
         exact: bool = False,
     ) -> None:
@@ -136,6 +157,11 @@ class Ridge(LeastSquaresModel):
         self.solver = solver
         self.positive = positive
         self.random_state = random_state
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.power_t = power_t
+        self.momentum = momentum
         self.standardize = standardize
         self.exact = exact
 

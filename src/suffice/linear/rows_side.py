@@ -44,14 +44,14 @@ def solve_on_rows(
     n_jobs: int | None,
 ) -> Solution:
     """Solve penalised least squares for a source with fewer rows than columns."""
-    rows = _Rows(source, fit_intercept, n_jobs)
+    rows = CentredRows(source, fit_intercept, n_jobs)
     penalty = penalties(rows.variance, n_targets)
     if (penalty == penalty[0]).all():
         return _solve(rows, penalty[0], rows.Y)
     return joined([_solve(rows, row, rows.Y[:, [t]], t) for t, row in enumerate(penalty)])
 
 
-def _solve(rows: _Rows, penalty: Array, Y: Array, target: int | None = None) -> Solution:
+def _solve(rows: CentredRows, penalty: Array, Y: Array, target: int | None = None) -> Solution:
     penalised = bool(penalty.max() > 1e-290)  # below, its inverse is beyond float64's range
     if penalised:
         # Only a column without spread goes unpenalised, and its coefficient is zero.
@@ -71,7 +71,7 @@ def _solve(rows: _Rows, penalty: Array, Y: Array, target: int | None = None) -> 
 
 
 def _by_cholesky(
-    rows: _Rows, K: Array, magnitude: Array, D: Array, Y: Array
+    rows: CentredRows, K: Array, magnitude: Array, D: Array, Y: Array
 ) -> tuple[Array, Array, int, float, str] | None:
     """θ, the bound on its error, rank, condition and method; None if ill-conditioned."""
     if rows.centred:
@@ -103,7 +103,7 @@ def _by_cholesky(
 
 
 def _by_singular_values(
-    rows: _Rows, D: Array, Y: Array, penalised: bool
+    rows: CentredRows, D: Array, Y: Array, penalised: bool
 ) -> tuple[Array, Array, int, float, str]:
     """The same from Z D^½ = U diag(s) Vᵀ: θ = D^½ V diag(s / (s² + 1)) Uᵀ ỹ."""
     root = np.sqrt(D)
@@ -125,13 +125,13 @@ def _by_singular_values(
     return coef, bound, len(s), condition, "singular values on the rows' side"
 
 
-class _Rows:
+class CentredRows:
     """All rows of a source, centred and weighted without a copy of them."""
 
     def __init__(self, source: Source, centred: bool, n_jobs: int | None) -> None:
         self.centred = centred
         self.threads = 1 if inside_worker() else resolve_threads(n_jobs)
-        X, Y, weight = _gathered(source)
+        X, Y, weight = gathered(source)
         self.X, self.n_columns = X, X.shape[1]
         self.root = np.sqrt(weight)
         self.direction = self.root / np.linalg.norm(self.root)
@@ -281,7 +281,7 @@ class _Rows:
         return _total(self._each(lambda c: self._chunk(c) @ coef[c]))
 
 
-def _gathered(source: Source) -> tuple[Any, Array, Array]:
+def gathered(source: Source) -> tuple[Any, Array, Array]:
     """Features, float64 target columns and weights of all rows that exist."""
     blocks = [piece.load() for piece in source.pieces()]
     for block in blocks:

@@ -1,98 +1,211 @@
-"""The inference table of a linear regression.
+"""The inference table of a linear model, for any covariance of its estimates.
 
-With p columns of rank r, W the sum of the weights (frequencies) and RSS the weighted sum of
-squared residuals, the noise variance is σ² = RSS / (W − r − 1) (without the 1 if there is no
-intercept), a coefficient's standard error is σ √C_jj with C the inverse of the scatter, and
-t = θ_j / SE has a t distribution if θ_j is zero and the noise is Gaussian.
+A coefficient's standard error is the root of its variance; θ / SE has a t distribution, or a
+normal one where the degrees of freedom are infinite, if the coefficient is zero.
 
-    log-likelihood = −(W/2) (log(2π RSS/W) + 1),   AIC = −2 log L + 2k,   BIC = −2 log L + k log W
+    AIC = −2 log L + 2k,      BIC = −2 log L + k log W
 
-with k = r plus one for the intercept.
+with k parameters and the sum W of the weights, which are frequencies.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from suffice.linear.least_squares import solve, spread
-from suffice.numerics.double_double import Array, DoubleDouble
+from suffice.linear.hypotheses import (
+    LikelihoodRatioTest,
+    WaldTest,
+    contrasts,
+    likelihood_ratio,
+    wald,
+)
+from suffice.linear.uncertainty import Uncertainty
+from suffice.numerics.double_double import Array
+
+PENALISED = (
+    "penalised: the standard errors are deviations of the posterior under a Gaussian prior "
+    "(Laplace's approximation); the p values test nothing"
+)
+"""Note of a fit that does not maximise the likelihood."""
+
+_COLUMNS = ("coef", "std_err", "{}", "p", "lower", "upper")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Summary:
-    """A linear regression's inference table.
+    """A linear model's inference table.
 
     Arrays over coefficients have shape (coefficients,), the intercept first if there is
-    one, or (coefficients, targets) for several targets; the other numbers are floats or
-    have shape (targets,).
+    one, or (coefficients, targets) for several targets or classes; the other numbers are floats
+    or have shape (targets,).
 
     Attributes
     ----------
     names : tuple of str
-    coef, std_err, t, p, lower, upper : arrays
-        Estimate, standard error, t value, two-sided p value, confidence interval.
+    targets : tuple of str
+        What the columns of two-dimensional arrays stand for; empty if there is one only.
+    coef, std_err, ratio, p, lower, upper : arrays
+        Estimate, standard error, their ratio (the t or z value), two-sided p value,
+        confidence interval.
     level : float
         Coverage of the interval.
+    uncertainty : Uncertainty
+        The covariance of the estimates, and how it was found.
     n : float
         Number of rows, or sum of their weights.
     df_model, df_residual : float
-    r2, r2_adjusted, f, f_p, sigma2, log_likelihood, aic, bic : float or array
+        Independent coefficients without the intercept; rows less all parameters.
+    n_parameters : float
+        Parameters that the likelihood was maximised over, as AIC counts them.
+    log_likelihood, aic, bic : float or array
+    notes : tuple of str
+        What a reader should know.
     """
 
     names: tuple[str, ...]
     targets: tuple[str, ...]
     coef: Array
     std_err: Array
-    t: Array
+    ratio: Array
     p: Array
     lower: Array
     upper: Array
     level: float
+    uncertainty: Uncertainty
     n: float
     df_model: float
     df_residual: float
-    r2: Any
-    r2_adjusted: Any
-    f: Any
-    f_p: Any
-    sigma2: Any
+    n_parameters: float
     log_likelihood: Any
     aic: Any
     bic: Any
+    notes: tuple[str, ...] = ()
+
+    @property
+    def letter(self) -> str:
+        """What the ratio of estimate and standard error is called."""
+        return "t" if np.isfinite(self._df) else "z"
+
+    @property
+    def _df(self) -> float:
+        return self.uncertainty.df
+
+    @property
+    def cov(self) -> str:
+        """The kind of the covariance: "nonrobust", "HC0" … "HC3" or "cluster"."""
+        return self.uncertainty.kind
+
+    @property
+    def covariance(self) -> Array:
+        """Covariance of the coefficients; NaN where the data leave them open.
+
+        Of shape (coefficients, coefficients), with one such matrix for each of several
+        targets; the coefficients of several classes are in one matrix, class after class.
+        """
+        found = self.uncertainty.covariance()
+        return found if len(found) > 1 else found[0]
+
+    # --- tests ------------------------------------------------------------------------------
+
+    def wald_test(self, R: Any, value: Any = 0.0) -> WaldTest:
+        """Test linear hypotheses about the coefficients, R θ = value.
+
+        Parameters
+        ----------
+        R : str, list of str, or array of shape (rows, coefficients)
+            Names of coefficients that are zero under the hypothesis, or numbers, in the order
+            of the table; for several classes, in all of them, class after class.
+        value : float or array of shape (rows,), default=0
+
+        Returns
+        -------
+        WaldTest
+        """
+        estimates = np.atleast_2d(self.coef.T)
+        together = len(estimates) // len(self.uncertainty.root)
+        estimates = estimates.reshape(len(self.uncertainty.root), -1)
+        test = wald(estimates, self.uncertainty, contrasts(R, self.names, together), value)
+        return test if len(estimates) > 1 else _single(test)
+
+    def likelihood_ratio_test(self, other: Any) -> LikelihoodRatioTest:
+        """Compare with a model that is nested in this one.
+
+        Parameters
+        ----------
+        other : Summary, or a fitted model that has a summary
+            Of the same rows and target, with fewer parameters.
+
+        Returns
+        -------
+        LikelihoodRatioTest
+        """
+        other = other if isinstance(other, Summary) else other.summary()
+        if type(other) is not type(self):
+            raise TypeError(
+                f"a {type(self).__name__} cannot be compared with a {type(other).__name__}: the "
+                "likelihoods are of different models"
+            )
+        for one in (self, other):
+            one._check_likelihood()
+        return likelihood_ratio(
+            (self.log_likelihood, self.n_parameters, self.n),
+            (other.log_likelihood, other.n_parameters, other.n),
+        )
+
+    def _check_likelihood(self) -> None:
+        if PENALISED in self.notes:
+            raise ValueError(
+                "a likelihood ratio compares maxima of the likelihood, and a penalised fit is none"
+            )
+
+    # --- for people -------------------------------------------------------------------------
 
     def to_frame(self) -> Any:
         """The coefficients as a pandas DataFrame, a row each (needs `suffice[frames]`)."""
         import pandas as pd
 
+        heads = [head.format(self.letter) for head in _COLUMNS]
         frames = [
-            pd.DataFrame(dict(zip(_COLUMNS, columns, strict=True)), index=list(self.names))
+            pd.DataFrame(dict(zip(heads, columns, strict=True)), index=list(self.names))
             for columns in self._by_target()
         ]
         if self.coef.ndim == 1:
             return frames[0]
-        return pd.concat(frames, keys=list(self.targets), names=["target", None])
+        return pd.concat(frames, keys=list(self.targets), names=[self._target_kind(), None])
+
+    def _target_kind(self) -> str:
+        return "target"
+
+    def _title(self) -> str:
+        return "Linear model"
+
+    def _facts(self, k: int) -> list[str]:
+        """Lines below the table of a target."""
+        return []
 
     def _by_target(self) -> list[list[Array]]:
-        columns = [self.coef, self.std_err, self.t, self.p, self.lower, self.upper]
+        columns = [self.coef, self.std_err, self.ratio, self.p, self.lower, self.upper]
         if self.coef.ndim == 1:
             return [columns]
         return [[c[:, k] for c in columns] for k in range(self.coef.shape[1])]
 
     def __str__(self) -> str:
-        return "\n\n".join(self._table(k, columns) for k, columns in enumerate(self._by_target()))
+        tables = [self._table(k, columns) for k, columns in enumerate(self._by_target())]
+        notes = [f"covariance: {self.uncertainty.note}"] if self.uncertainty.note else []
+        below = "".join(f"\n{note}" for note in (*notes, *self.notes))
+        return "\n\n".join(tables) + below
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
     def _table(self, k: int, columns: list[Array]) -> str:
-        def at(value: Any) -> float:
-            return float(np.atleast_1d(value)[k])
-
         ends = f"{(1 - self.level) / 2:.4g}", f"{(1 + self.level) / 2:.4g}"
-        heads = ["", "coef", "std err", "t", "p", *ends]
+        heads = ["", "coef", "std err", self.letter, "p", *ends]
         rows = [
             [
                 name,
@@ -112,81 +225,64 @@ class Summary:
             for row in [heads, *rows]
         ]
         rule = "-" * len(lines[0])
-        title = "Linear regression" + (f" of {self.targets[k]}" if self.targets else "")
-        facts = [
-            f"rows {self.n:g}   residual degrees of freedom {self.df_residual:g}",
-            f"R² {at(self.r2):.6g}   adjusted R² {at(self.r2_adjusted):.6g}   "
-            f"σ² {at(self.sigma2):.6g}",
-            f"F({self.df_model:g}, {self.df_residual:g}) {at(self.f):.6g}   p {at(self.f_p):.3g}",
-            f"log L {at(self.log_likelihood):.6g}   AIC {at(self.aic):.6g}   "
-            f"BIC {at(self.bic):.6g}",
-        ]
-        return "\n".join([title, rule, *lines, rule, *facts])
+        title = self._title() + (f" of {self.targets[k]}" if self.targets else "")
+        return "\n".join([title, rule, *lines, rule, *self._facts(k)])
 
 
-_COLUMNS = ("coef", "std_err", "t", "p", "lower", "upper")
+def _single(test: WaldTest) -> WaldTest:
+    """The test of one equation, without the axis of equations."""
+    return replace(
+        test,
+        estimate=test.estimate[:, 0],
+        std_err=test.std_err[:, 0],
+        t=test.t[:, 0],
+        t_p=test.t_p[:, 0],
+        statistic=float(test.statistic[0]),
+        p=float(test.p[0]),
+    )
 
 
-def summarize_fit(model: Any, level: float) -> Summary:
-    """The inference table of a fitted `LinearRegression`, from its statistic."""
-    equations = model._equations(model.statistics_)
-    solution = solve(equations, np.zeros(model.n_features_in_))
-    intercept = model._fitted_intercept
-    noise = spread(equations, intercept)
-    k = equations.y_mean.shape[0]
-    estimates = solution.coef.round()
-    variances = np.square(noise.root).sum(axis=1)
-    # What the data leave open has no standard error.
-    variances[np.abs(noise.null_space).sum(axis=1) > 1e-9] = np.nan
-    if intercept:
-        estimates = np.vstack([solution.intercept.round(), estimates])
-        variances = np.concatenate([[noise.intercept], variances])
-    W, rank = equations.weight, solution.rank or 0
-    df_residual = W - rank - intercept
-    rss = solution.residual.round()
+def entry(value: Any, k: int) -> float:
+    """The number of the k-th target, or the only one."""
+    return float(np.atleast_1d(value)[k if np.ndim(value) else 0])
+
+
+def coefficient_table(estimates: Array, uncertainty: Uncertainty, level: float) -> dict[str, Any]:
+    """The columns of a table, as arguments of `Summary`.
+
+    Parameters
+    ----------
+    estimates : array of shape (coefficients,) or (coefficients, targets)
+    uncertainty : Uncertainty
+        Of equations by coefficients; or, of all targets together, one after the other.
+    level : float
+    """
+    std_err = np.sqrt(uncertainty.variances()).reshape(estimates.T.shape).T
     with np.errstate(divide="ignore", invalid="ignore"):
-        sigma2 = rss / df_residual if df_residual > 0 else np.full(k, np.nan)
-        std_err = np.sqrt(np.outer(variances, sigma2))
-        t = estimates / std_err
-        p = 2 * stats.t.sf(np.abs(t), df_residual)
-        half = stats.t.ppf((1 + level) / 2, df_residual) * std_err
-        explained_ss = (equations.total - DoubleDouble.of(rss)).round()
-        total = equations.total.round()
-        r2 = np.where(total > 0, explained_ss / total, np.nan)
-        r2_adjusted = 1 - (1 - r2) * (W - intercept) / (df_residual if df_residual > 0 else np.nan)
-        f = (explained_ss / rank) / sigma2 if rank else np.full(k, np.nan)
-        log_likelihood = -W / 2 * (np.log(2 * np.pi * rss / W) + 1)
-    parameters = rank + intercept
-    several = model.coef_.ndim > 1
+        ratio = estimates / std_err
+    half = stats.t.ppf((1 + level) / 2, uncertainty.df) * std_err
+    return {
+        "coef": estimates,
+        "std_err": std_err,
+        "ratio": ratio,
+        "p": 2 * stats.t.sf(np.abs(ratio), uncertainty.df),
+        "lower": estimates - half,
+        "upper": estimates + half,
+        "level": level,
+        "uncertainty": uncertainty,
+    }
 
-    def shaped(values: Array) -> Array:
-        return values if several else values[:, 0]
 
-    def number(values: Array) -> Any:
-        return values if several else float(values[0])
-
+def column_names(model: Any, intercept: bool) -> tuple[str, ...]:
+    """The coefficients' names: the intercept first, then the columns."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         names = [f"x{j}" for j in range(model.n_features_in_)]
-    return Summary(
-        names=(*(("intercept",) if intercept else ()), *map(str, names)),
-        targets=tuple(f"y{i}" for i in range(k)) if several else (),
-        coef=shaped(estimates),
-        std_err=shaped(std_err),
-        t=shaped(t),
-        p=shaped(p),
-        lower=shaped(estimates - half),
-        upper=shaped(estimates + half),
-        level=level,
-        n=W,
-        df_model=rank,
-        df_residual=df_residual,
-        r2=number(r2),
-        r2_adjusted=number(r2_adjusted),
-        f=number(f),
-        f_p=number(stats.f.sf(f, rank, df_residual)),
-        sigma2=number(sigma2),
-        log_likelihood=number(log_likelihood),
-        aic=number(-2 * log_likelihood + 2 * parameters),
-        bic=number(-2 * log_likelihood + parameters * np.log(W)),
-    )
+    return (*(("intercept",) if intercept else ()), *map(str, names))
+
+
+def checked_level(level: float) -> float:
+    """The coverage of an interval, if it is one."""
+    if not isinstance(level, Real) or not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+    return float(level)

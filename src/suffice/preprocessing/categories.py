@@ -1,78 +1,26 @@
-"""Columns of categories in memory: numbers or text, as the statistics know them.
+"""Categories: as users know them, and as the statistics do.
 
-Inside, text is an object array with None where a value is missing, and numbers are numbers with
-NaN.  Which form a user's column had is a *form*, so that categories are shown as they came:
+Inside, numbers are numbers with NaN where a cell is missing, and all else are objects.  Which
+form a user's column had is a *form*, so that categories are shown as they came:
 
     "float64", "int32", "bool", …   numbers of this dtype
-    "object:int", "object:float"    numbers in an array of objects
-    "text", "text:nan"              objects, a missing one shown as None or as NaN
+    "object"                        Python's objects: text or numbers; None and NaN are two
     "str"                           an array of fixed-width strings
+    "text", "text:nan"              a column of a type for text: what is missing is None inside,
+                                    and shown as None or as NaN
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from suffice.sources import Columns
-from suffice.sources.frames import FrameSource, is_frame
-from suffice.sources.memory import library
-
-
-class Table(NamedTuple):
-    """Rows in memory, and the form of each column."""
-
-    rows: Any
-    forms: tuple[str, ...]
-
-
-def table_of(X: Any) -> Table:
-    """An array of any dtype, or a frame, as rows that statistics can be made of.
-
-    Raises
-    ------
-    TypeError
-        If a column mixes text and numbers, or holds neither.
-    """
-    if is_frame(X):
-        return _frame(X)
-    if X.dtype.kind in "biuf" or issparse(X):
-        return Table(X, (X.dtype.name,) * X.shape[1])
-    if X.dtype.kind == "U":
-        return Table(Columns([column.astype(object) for column in X.T]), ("str",) * X.shape[1])
-    if X.dtype.kind != "O":
-        raise TypeError(f"X has dtype {X.dtype}; accepted are numbers, booleans and text")
-    columns, forms = zip(*(_objects(column) for column in X.T), strict=True)
-    if any(column.dtype == object for column in columns):
-        return Table(Columns(columns), forms)
-    return Table(np.column_stack(columns), forms)
-
-
-def _frame(X: Any) -> Table:
-    source = FrameSource(X)
-    rows = source.rows(0, source.n_rows).X
-    kinds = source.kinds or ("number",) * source.n_columns
-    if library(X) != "pandas":
-        return Table(rows, tuple("text" if k == "text" else "float64" for k in kinds))
-    return Table(
-        rows,
-        tuple(_series_form(X.iloc[:, j], kind == "text") for j, kind in enumerate(kinds)),
-    )
-
-
-def _series_form(series: Any, text: bool) -> str:
-    if not text:
-        dtype = getattr(series.dtype, "categories", series).dtype
-        whole = isinstance(dtype, np.dtype) and dtype.kind in "biu" and not series.isna().any()
-        return dtype.name if whole else "float64"
-    if series.dtype != object:
-        return "text:nan"
-    missing = series[series.isna()]
-    return "text:nan" if any(isinstance(value, float) for value in missing) else "text"
+from suffice.statistics.distinct import cast_exactly, objects
 
 
 def is_missing(value: object) -> bool:
@@ -85,49 +33,88 @@ def is_missing(value: object) -> bool:
     )
 
 
-def _objects(values: NDArray[np.object_]) -> tuple[NDArray[Any], str]:
-    """A column of objects in its inner form, and its form."""
-    missing = np.fromiter(map(is_missing, values), bool, len(values))
-    present = values[~missing].tolist()
-    kinds = {type(value) for value in present}
-    if kinds and all(issubclass(kind, str) for kind in kinds):
-        text = values.copy()
-        text[missing] = None
-        shown = any(isinstance(value, float) for value in values[missing])
-        return text, "text:nan" if shown else "text"
-    if any(issubclass(kind, str) for kind in kinds):
-        raise TypeError(
-            "Encoders require their input argument must be uniformly strings or numbers. Got "
-            f"{sorted(kind.__qualname__ for kind in kinds)}"
-        )
-    numbers = np.full(len(values), np.nan)
-    numbers[~missing] = [float(value) for value in present]
-    whole = present and all(issubclass(kind, (int, np.integer)) for kind in kinds)
-    return numbers, "object:int" if whole and not missing.any() else "object:float"
+def is_nan(value: object) -> bool:
+    """Whether an object is NaN."""
+    return isinstance(value, float) and value != value
 
 
 def shown(values: NDArray[Any], form: str) -> NDArray[Any]:
-    """Categories in the form that the user's column had."""
+    """Categories in the form that the user's column had, where that holds them."""
     if values.dtype == object:
-        if form == "str" and None not in values.tolist():
+        if form == "str" and all(isinstance(value, str) for value in values):
             return values.astype(str)
-        if form == "text:nan" and len(values) and values[-1] is None:
-            return np.array([*values[:-1].tolist(), np.nan], dtype=object)
+        if form == "text:nan":
+            return objects([np.nan if value is None else value for value in values])
         return values.copy()
-    if form.startswith("object"):
-        whole = form == "object:int"
-        items = [int(v) if whole and v == v else float(v) for v in values]
-        return np.array(items, dtype=object)
-    if form in ("text", "text:nan", "str") or (np.isnan(values).any() and form != "float32"):
-        return values.astype(np.float64)
-    return values.astype(form)
+    if form == "object" or form.startswith(("text", "str")):
+        return values.copy()
+    cast, same = cast_exactly(values, np.dtype(form))
+    return cast.copy() if same.all() else values.copy()
 
 
-def inner(categories: Any, is_text: bool) -> NDArray[Any]:
-    """Categories that a user listed, in the form that the statistics know."""
+def inner(categories: Any, form: str, as_objects: bool) -> NDArray[Any]:
+    """Categories that a user listed for a column, as the statistics know them."""
     items = np.asarray(categories, dtype=object).tolist()
-    if is_text:
-        out = np.empty(len(items), dtype=object)
-        out[:] = [None if is_missing(item) else item for item in items]
-        return out
+    if as_objects:
+        none = form.startswith("text")
+        return objects([None if is_missing(i) and (none or not is_nan(i)) else i for i in items])
+    if items and all(isinstance(item, (int, np.integer)) for item in items):
+        return whole_numbers(items)
     return np.array([np.nan if is_missing(item) else item for item in items], dtype=np.float64)
+
+
+def whole_numbers(items: Sequence[Any]) -> NDArray[Any]:
+    """Integers as int64, or as uint64 where some are too large for that."""
+    try:
+        try:
+            return np.array(items, dtype=np.int64)
+        except OverflowError:
+            return np.array(items, dtype=np.uint64)
+    except OverflowError:
+        raise ValueError("integers must fit into 64 bits; pass larger ones as text") from None
+
+
+def in_terms(column: NDArray[Any], form: str, known: NDArray[Any], own: str) -> NDArray[Any]:
+    """A column of the form `form` with its missing cells marked as in a column of form `own`.
+
+    Parameters
+    ----------
+    column : array
+        Numbers or objects.
+    form : str
+    known : array
+        Values of the other column.
+    own : str
+    """
+    if column.dtype != object:
+        # A column in which nothing is there fits to numbers and to text.
+        if known.dtype != object or column.dtype.kind != "f" or not np.isnan(column).all():
+            return column
+        column, form = np.full(len(column), None), "text"
+    if own == form == "object":
+        return column
+    blank: Any = None
+    if known.dtype != object or (own == "object" and any(map(is_nan, known))):
+        # Where both are known, the one that users see in such columns.
+        both = known.dtype == object and any(value is None for value in known)
+        blank = None if both and form == "text" else np.nan
+    missing = np.fromiter(map(is_missing, column), bool, len(column))
+    if not missing.any():
+        return column
+    out = column.copy()
+    out[missing] = blank
+    return out
+
+
+def common_form(forms: Sequence[str]) -> str:
+    """The form of a column that came in several."""
+    return "object" if "object" in forms else forms[0]
+
+
+def aligned(rows: Any, forms: Sequence[str], known: Sequence[Any], own: Sequence[str]) -> Any:
+    """Rows with missing cells marked as in the rows of a fit; see `in_terms`."""
+    if not isinstance(rows, Columns) and all(values.dtype != object for values in known):
+        return rows
+    columns = rows.columns if isinstance(rows, Columns) else rows.T
+    each = zip(columns, forms, known, own, strict=True)
+    return Columns([in_terms(*one) for one in each])

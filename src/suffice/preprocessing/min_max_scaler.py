@@ -62,7 +62,7 @@ class MinMaxScaler(OneToOneFeatureMixin, Transformer):
         "copy": ["boolean"],
         "clip": ["boolean"],
     }
-    _refit_parameters: ClassVar[tuple[str, ...]] = ("feature_range",)
+    _refit_parameters: ClassVar[tuple[str, ...]] = ("feature_range", "clip")
 
     def __init__(
         self,

@@ -8,74 +8,38 @@ values and how often each occurs are sufficient: rare categories can share a col
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import (
-    _check_feature_names_in,
-    check_array,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from suffice.fitting.base import Solved, refuse_strangers
 from suffice.fitting.registry import register
-from suffice.numerics.double_double import Array
-from suffice.preprocessing.categories import inner, is_missing, shown, table_of
-from suffice.preprocessing.transformer import Transformer, exactly
+from suffice.preprocessing.categories import aligned, common_form, shown
+from suffice.preprocessing.grouping import Codes, Grouped, grouped, listed, rare, with_drop
+from suffice.preprocessing.rounded import refuse_rounded, rounds_integers
+from suffice.preprocessing.tables import Table, has_large, table_of
+from suffice.preprocessing.transformer import NamesColumns, Transformer, exactly
 from suffice.sources import Block, Columns, Source, as_source
 from suffice.sources.frames import is_frame
 from suffice.sources.sparse import csr_on
+from suffice.statistics.distinct import distinct, locate
 from suffice.statistics.moments import NOTHING, Precision
-from suffice.statistics.value_counts import ValueCounts, distinct, locate
+from suffice.statistics.value_counts import ValueCounts, refuse_infinity
 
 register(ValueCounts)
 
 RARE = "infrequent_sklearn"
 """What the common column of rare categories is called, as in scikit-learn."""
 
-Codes = NDArray[np.int64]
 
-
-def refuse_infinity(counts: ValueCounts) -> None:
-    """Raise if a number is infinite; the pass says where."""
-    for values in counts.values:
-        if values.dtype.kind == "f" and np.isinf(values).any():
-            raise FloatingPointError("infinity or a value too large")
-
-
-def rare(weights: Array, total: float, min_frequency: Any, max_categories: Any) -> Codes:
-    """Which categories are rare enough to share a column.
-
-    Those below `min_frequency` (a weight, or a share of `total`), and then the rarest until at
-    most `max_categories` columns are left, the common one included.
-    """
-    is_rare = np.zeros(len(weights), dtype=bool)
-    if min_frequency is not None:
-        whole = isinstance(min_frequency, Integral)
-        is_rare = weights < (min_frequency if whole else total * min_frequency)
-    left = len(weights) - int(is_rare.sum()) + 1
-    if max_categories is not None and max_categories < left:
-        order = np.argsort(weights, kind="stable")
-        is_rare[order[: len(weights) - (max_categories - 1)]] = True
-    return np.flatnonzero(is_rare)
-
-
-def grouped(n_categories: int, rare_ones: Codes) -> Codes:
-    """The group of each category: the others in their order, then the rare ones together."""
-    groups = np.empty(n_categories, np.int64)
-    others = np.setdiff1d(np.arange(n_categories), rare_ones)
-    groups[others] = np.arange(len(others))
-    groups[rare_ones] = len(others)
-    return groups
-
-
-class OneHotEncoder(Transformer):
+class OneHotEncoder(NamesColumns, Transformer):
     """Encode categories, text or numbers, as columns of zeros and ones.
 
     The statistic holds every distinct value: it grows with them, not with the rows.
@@ -126,9 +90,11 @@ class OneHotEncoder(Transformer):
     """
 
     _takes_text = True
-    _saved_private = ("_forms", "_known", "_rare", "_groups", "_drop_group")
+    _saved_private = ("_forms", "_known", "_groups")
     _refit_parameters: ClassVar[tuple[str, ...]] = (
         "drop",
+        "sparse_output",
+        "handle_unknown",
         "min_frequency",
         "max_categories",
     )
@@ -151,10 +117,12 @@ class OneHotEncoder(Transformer):
     """How each column came (see `categories`)."""
     _known: tuple[NDArray[Any], ...]
     """The categories as the statistic knows them."""
-    _rare: tuple[Codes, ...]
-    _groups: tuple[Codes, ...]
+    _groups: tuple[Grouped, ...]
     """The group of each category: itself, or the rare ones together."""
-    _drop_group: tuple[int | None, ...]
+    _rounded: Sequence[str] | None = None
+    """Of a model that changes a source in which integers may be rounded: its columns' names."""
+    _may_warn: list[bool] | None = None
+    """Of a model that changes a source: emptied by the block that warns of unknown categories."""
 
     def __init__(
         self,
@@ -208,34 +176,43 @@ class OneHotEncoder(Transformer):
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
         if isinstance(X, Source):
             source = super()._training_source(X, y, sample_weight, reset)
-            kinds = source.kinds or ("number",) * source.n_columns
-            forms = tuple("text" if kind == "text" else "float64" for kind in kinds)
+            forms = _forms_of(source)
         else:
             weight = self._checked_weight(sample_weight, X)
-            rows, forms = self._table(X, reset)
-            source = as_source(rows, None, weight)
+            table = self._table(X, reset)
+            forms = table.forms
+            source = as_source(table.rows if reset else self._aligned(table), None, weight)
         if reset:
             self._forms = forms
         return source
 
-    def _table(self, X: Any, reset: bool) -> Any:
+    def _table(self, X: Any, reset: bool) -> Table:
         """Rows in memory, and the form of each column."""
         refuse_strangers(X)
         if is_frame(X) and 0 not in X.shape:
             validate_data(self, X, reset=reset, skip_check_array=True)
             return table_of(X)
         listed = not hasattr(X, "dtype")
-        checked = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=None,
-            # In a fit the pass itself finds infinity, and says where.
-            ensure_all_finite=False if reset else "allow-nan",
-        )
+        # In a fit the pass itself finds infinity, and says where.
+        finite: Any = False if reset else "allow-nan"
+        checked = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=finite)
         if listed and checked.dtype.kind == "U":  # a list of numbers and text
             checked = validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
         return table_of(checked)
+
+    def _aligned(self, table: Table) -> Any:
+        """Rows whose missing cells are marked as those of the fit are."""
+        return aligned(table.rows, table.forms, self._known, self._forms)
+
+    def _pass(self, source: Source, summarize: Callable[[Block], Any]) -> ValueCounts:
+        counts: ValueCounts = super()._pass(source, summarize)
+        if rounds_integers(source):
+            refuse_rounded(counts.values, [source.column_label(j) for j in range(source.n_columns)])
+        return counts
+
+    def _adopt_private(self, models: Sequence[Self]) -> None:
+        columns = zip(*(model._forms for model in models), strict=True)
+        self._forms = tuple(common_form(forms) for forms in columns)
 
     def _checked_rows(self, X: Any, reset: bool) -> Any:
         if _get_output_config("transform", self)["dense"] != "default" and self.sparse_output:
@@ -243,7 +220,7 @@ class OneHotEncoder(Transformer):
                 "data frames cannot hold sparse output: set sparse_output=False, or "
                 'set_output(transform="default")'
             )
-        return self._table(X, reset)[0]
+        return self._aligned(self._table(X, reset))
 
     def _summarize(self, block: Block, precision: Precision) -> ValueCounts:
         counts = ValueCounts.summarize(block.X, block.weight)
@@ -254,8 +231,11 @@ class OneHotEncoder(Transformer):
         if not counts.count:
             raise ValueError(NOTHING)
         self._set_categories(counts)
-        self._set_groups(counts)
-        self._set_drop()
+        groups = [self._grouped(counts, j) for j in range(len(self._known))]
+        self._groups = tuple(with_drop(groups, self._known, self._forms, self.drop))
+        self.drop_idx_ = None
+        if self.drop is not None:
+            self.drop_idx_ = np.array([g.first_dropped() for g in self._groups], dtype=object)
         number = sum(map(len, self._known))
         return Solved(exactly(f"all {number} categories of the rows", "counts"), float("nan"))
 
@@ -270,99 +250,20 @@ class OneHotEncoder(Transformer):
                     f"(n_features,): there are {len(counts.values)} columns, and "
                     f"{len(self.categories)} lists of categories."
                 )
-            self._known = tuple(self._listed(j, values) for j, values in enumerate(counts.values))
+            strict = self.handle_unknown == "error"
+            self._known = tuple(
+                listed(self.categories[j], j, values, forms[j], strict)
+                for j, values in enumerate(counts.values)
+            )
             forms = tuple("text" if form == "str" else form for form in forms)
         self.categories_ = [shown(k, form) for k, form in zip(self._known, forms, strict=True)]
 
-    def _listed(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
-        """The categories that the user gives for column `j`."""
-        is_text = values.dtype == object
-        try:
-            known = inner(self.categories[j], is_text)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"the categories of column {j} must be numbers, as its values are: {error}"
-            ) from None
-        if any(is_missing(value) for value in known[:-1].tolist()):
-            raise ValueError(
-                f"Nan should be the last element in user provided categories, see categories "
-                f"{known} in column #{j}"
-            )
-        if len(known) != len(distinct(known).values):
-            raise ValueError(
-                f"In column {j}, the predefined categories contain duplicate elements."
-            )
-        if not is_text and (np.diff(known[~np.isnan(known)]) < 0).any():
-            raise ValueError("Unsorted categories are not supported for numerical categories")
-        if self.handle_unknown == "error":
-            strange = values[locate(values, known) < 0]
-            if len(strange):
-                raise ValueError(
-                    f"Found unknown categories {strange.tolist()} in column {j} during fit"
-                )
-        return known
-
-    def _set_groups(self, counts: ValueCounts) -> None:
-        groups, rare_ones = [], []
-        for j, known in enumerate(self._known):
-            weights = np.zeros(len(known))
-            places = locate(counts.values[j], known)
-            weights[places[places >= 0]] = counts.weights[j][places >= 0]
-            total = float(counts.weights[j].sum())
-            found = rare(weights, total, self.min_frequency, self.max_categories)
-            rare_ones.append(found)
-            groups.append(grouped(len(known), found))
-        self._rare, self._groups = tuple(rare_ones), tuple(groups)
-
-    def _n_groups(self, j: int) -> int:
-        return int(self._groups[j].max(initial=-1)) + 1
-
-    def _set_drop(self) -> None:
-        n = len(self._known)
-        if self.drop is None:
-            self._drop_group = (None,) * n
-            self.drop_idx_ = None
-            return
-        if isinstance(self.drop, str):
-            first = self.drop == "first"
-            self._drop_group = tuple(
-                0 if first or self._n_groups(j) == 2 else None for j in range(n)
-            )
-        else:
-            self._drop_group = self._dropped(list(np.asarray(self.drop, dtype=object)))
-        index = [
-            None if group is None else int(np.argmax(self._groups[j] == group))
-            for j, group in enumerate(self._drop_group)
-        ]
-        self.drop_idx_ = np.array(index, dtype=object)
-
-    def _dropped(self, drop: list[Any]) -> tuple[int | None, ...]:
-        if len(drop) != len(self._known):
-            raise ValueError(
-                f"`drop` should have length equal to the number of features ({len(self._known)}), "
-                f"got {len(drop)}"
-            )
-        found, absent = [], []
-        for j, value in enumerate(drop):
-            known = self._known[j]
-            try:
-                place = int(locate(inner([value], known.dtype == object), known)[0])
-            except (TypeError, ValueError):
-                place = -1
-            if place < 0:
-                absent.append(f"Category: {value}, Feature: {j}")
-            elif place in self._rare[j]:
-                raise ValueError(
-                    f"Unable to drop category {value!r} from feature {j} because it is infrequent"
-                )
-            else:
-                found.append(int(self._groups[j][place]))
-        if absent:
-            raise ValueError(
-                "The following categories were supposed to be dropped, but were not found in the "
-                "training data.\n" + "\n".join(absent)
-            )
-        return tuple(found)
+    def _grouped(self, counts: ValueCounts, j: int) -> Grouped:
+        weights = np.zeros(len(self._known[j]))
+        places = locate(counts.values[j], self._known[j])
+        weights[places[places >= 0]] = counts.weights[j][places >= 0]
+        total = float(counts.weights[j].sum())
+        return grouped(len(weights), rare(weights, total, self.min_frequency, self.max_categories))
 
     @property
     def infrequent_categories_(self) -> list[Any]:
@@ -370,38 +271,25 @@ class OneHotEncoder(Transformer):
         if self.min_frequency is None and self.max_categories is None:
             raise AttributeError("neither min_frequency nor max_categories is set")
         return [
-            self.categories_[j][rare_ones] if len(rare_ones) else None
-            for j, rare_ones in enumerate(self._rare)
+            self.categories_[j][groups.rare] if len(groups.rare) else None
+            for j, groups in enumerate(self._groups)
         ]
 
     # --- transforming ---------------------------------------------------------------------
 
-    def _outputs(self, j: int) -> Codes:
-        """The output column of each category of column `j`, then of an unknown one; −1 for none."""
-        groups, drop = self._groups[j], self._drop_group[j]
-        out = groups.copy()
-        if drop is not None:
-            out = np.where(groups == drop, -1, groups - (groups > drop))
-        unknown = -1
-        if self.handle_unknown in ("infrequent_if_exist", "warn") and len(self._rare[j]):
-            unknown = int(out[self._rare[j][0]])
-        return np.append(out, unknown)
-
-    def _widths(self) -> list[int]:
-        dropped = (group is not None for group in self._drop_group)
-        return [self._n_groups(j) - int(drop) for j, drop in enumerate(dropped)]
-
     def _map(self, X: Any) -> Any:
         n_rows, offset = X.shape[0], 0
         columns = np.empty((n_rows, len(self._known)), np.int64)
+        unknown_is_rare = self.handle_unknown in ("infrequent_if_exist", "warn")
         strange = []
-        for j, width in enumerate(self._widths()):
-            codes = self._codes(X, j)
+        for j, groups in enumerate(self._groups):
+            codes = self._codes(X.column(j) if isinstance(X, Columns) else X[:, j], j)
             if (codes < 0).any():
                 strange.append(j)
-            out = self._outputs(j)[codes]  # the last entry is for what is unknown
+            # The last entry is for what is unknown.
+            out = groups.outputs(unknown_is_rare)[codes]
             columns[:, j] = np.where(out < 0, -1, out + offset)
-            offset += width
+            offset += groups.width
         if strange:
             self._warn(strange)
         is_there = columns >= 0
@@ -410,16 +298,9 @@ class OneHotEncoder(Transformer):
         encoded = csr_on(data, columns[is_there].astype(np.int32), indptr, (n_rows, offset))
         return encoded if self.sparse_output else encoded.toarray()
 
-    def _codes(self, X: Any, j: int) -> Codes:
+    def _codes(self, column: NDArray[Any], j: int) -> Codes:
         """The category of each row in column `j`; −1 for what the fit did not see."""
-        column, known = X.column(j) if isinstance(X, Columns) else X[:, j], self._known[j]
-        if (known.dtype == object) != (column.dtype == object):
-            # A column in which nothing is there fits to numbers and to text.
-            blank = np.full(len(column), None) if known.dtype == object else np.nan
-            missing = np.array([is_missing(value) for value in column.tolist()], dtype=bool)
-            if missing.all():
-                column = np.broadcast_to(blank, len(column))
-        codes = locate(column, known)
+        codes = locate(column, self._known[j])
         if self.handle_unknown == "error" and (codes < 0).any():
             values = distinct(column[codes < 0]).values.tolist()
             raise ValueError(f"Found unknown categories {values} in column {j} during transform")
@@ -427,10 +308,13 @@ class OneHotEncoder(Transformer):
 
     def _warn(self, columns: list[int]) -> None:
         """Say that there were unknown categories, where they are not told from others."""
-        if self.handle_unknown == "ignore" and self.drop is None:
+        if self.drop is None and self.handle_unknown != "warn":
             return
-        if self.handle_unknown == "infrequent_if_exist" and self.drop is None:
-            return
+        if self._may_warn is not None:
+            try:
+                self._may_warn.pop()  # only one of several threads succeeds
+            except IndexError:
+                return
         become = "all zeros" if self.handle_unknown == "ignore" else "the infrequent category."
         warnings.warn(
             f"Found unknown categories in columns {columns} during transform. These unknown "
@@ -439,13 +323,29 @@ class OneHotEncoder(Transformer):
             stacklevel=2,
         )
 
+    def _frozen_for(self, source: Source) -> Any:
+        frozen = super()._frozen_for(source)
+        frozen._may_warn = [True]
+        if rounds_integers(source):
+            frozen._rounded = [source.column_label(j) for j in range(source.n_columns)]
+        return frozen
+
+    def _map_block(self, X: Any) -> Any:
+        X = X.toarray() if issparse(X) else X
+        columns = X.columns if isinstance(X, Columns) else X.T
+        if self._rounded is not None and any(map(has_large, self._known)):
+            refuse_rounded(columns, self._rounded)
+        forms = tuple("text" if column.dtype == object else "float64" for column in columns)
+        return self._map(self._aligned(Table(X, forms)))
+
     def _gives_sparse(self, sparse: bool) -> bool:
         return bool(self.sparse_output)
 
     def _names_of(self, j: int) -> list[Any]:
         """Categories of column `j` after grouping, in the order of their columns."""
-        kept = np.delete(self.categories_[j], self._rare[j]).tolist()
-        return [*kept, RARE] if len(self._rare[j]) else kept
+        rare_ones = self._groups[j].rare
+        kept = np.delete(self.categories_[j], rare_ones).tolist()
+        return [*kept, RARE] if len(rare_ones) else kept
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
         """The categories that encoded rows stand for.
@@ -461,7 +361,7 @@ class OneHotEncoder(Transformer):
         """
         check_is_fitted(self)
         X = check_array(X, accept_sparse="csr")
-        widths = self._widths()
+        widths = [groups.width for groups in self._groups]
         if X.shape[1] != sum(widths):
             raise ValueError(
                 f"Shape of the passed X data is not correct. Expected {sum(widths)} columns, got "
@@ -479,9 +379,10 @@ class OneHotEncoder(Transformer):
         return out
 
     def _decoded(self, part: Any, j: int) -> NDArray[Any]:
-        drop = self._drop_group[j]
-        dtype = object if len(self._rare[j]) else self.categories_[j].dtype
-        names = np.empty(self._n_groups(j), dtype=dtype)
+        groups = self._groups[j]
+        drop, has_rare = groups.dropped, len(groups.rare) > 0
+        dtype = object if has_rare else self.categories_[j].dtype
+        names = np.empty(groups.count, dtype=dtype)
         names[:] = self._names_of(j)
         left = names if drop is None else np.delete(names, drop)
         if not len(left):
@@ -494,7 +395,7 @@ class OneHotEncoder(Transformer):
             values[nothing] = names[drop]
             return values
         tolerant = self.handle_unknown == "ignore" or (
-            self.handle_unknown != "error" and not len(self._rare[j])
+            self.handle_unknown != "error" and not has_rare
         )
         if not tolerant:
             raise ValueError(
@@ -505,35 +406,23 @@ class OneHotEncoder(Transformer):
         values[nothing] = None
         return values
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the encoded columns.
-
-        Parameters
-        ----------
-        input_features : array of str, optional
-            Names of the columns, where the fit saw none.
-
-        Returns
-        -------
-        array of str
-        """
-        check_is_fitted(self)
-        inputs = _check_feature_names_in(self, input_features)
+    def _names_out(self, inputs: Sequence[str]) -> list[str]:
         combine: Any = self.feature_name_combiner
         if isinstance(combine, str):
-            combine = _joined
+            combine = "{}_{}".format
         elif not isinstance(combine("feature", "category"), str):
             raise TypeError(
                 "When `feature_name_combiner` is a callable, it should return a Python string. "
                 f"Got {type(combine('feature', 'category'))} instead."
             )
-        names = []
-        for j, name in enumerate(inputs):
-            of_column = self._names_of(j)
-            drop = self._drop_group[j]
-            names += [combine(name, c) for g, c in enumerate(of_column) if g != drop]
-        return np.array(names, dtype=object)
+        return [
+            combine(name, category)
+            for j, name in enumerate(inputs)
+            for group, category in enumerate(self._names_of(j))
+            if group != self._groups[j].dropped
+        ]
 
 
-def _joined(feature: str, category: Any) -> str:
-    return f"{feature}_{category}"
+def _forms_of(source: Source) -> tuple[str, ...]:
+    kinds = source.kinds or ("number",) * source.n_columns
+    return tuple("text" if kind == "text" else "float64" for kind in kinds)

@@ -13,53 +13,45 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack, issparse
+from scipy.sparse import issparse
 from sklearn.impute import MissingIndicator
 from sklearn.utils._param_validation import MissingValues, StrOptions
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from suffice.fitting.base import Solved
+from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.registry import register
 from suffice.numerics.double_double import Array
-from suffice.preprocessing.categories import is_missing, table_of
-from suffice.preprocessing.one_hot_encoder import refuse_infinity
+from suffice.preprocessing.categories import is_missing
+from suffice.preprocessing.fill_values import Gathered, check_kept, constant, kinds_only, typical
+from suffice.preprocessing.missing_cells import blanked, fill, refuse_nan, rows_of
 from suffice.preprocessing.standard_scaler import Scaling, column_moments
-from suffice.preprocessing.transformer import FLOATS, Transformer, exactly
+from suffice.preprocessing.transformer import FLOATS, NamesColumns, Transformer, exactly
 from suffice.sources import Block, Columns, Source
 from suffice.sources.frames import is_frame
-from suffice.sources.mixed import NUMBER, TEXT
-from suffice.sources.sparse import canonical_csr, csr_on
+from suffice.sources.mixed import NUMBER
+from suffice.sources.sparse import canonical_csr
 from suffice.statistics.column_moments import ColumnMoments
 from suffice.statistics.moments import NOTHING, Precision
 from suffice.statistics.observed import Observed
-from suffice.statistics.value_counts import ValueCounts
+from suffice.statistics.value_counts import ValueCounts, refuse_infinity
 
 register(Observed)
 
-Mask = NDArray[np.bool_]
 
-
-def median(values: Array, weights: Array) -> float:
-    """The middle of values in ascending order, each as often as its weight says."""
-    reached = np.cumsum(weights)
-    half = reached[-1] / 2
-    i = int(np.searchsorted(reached, half, side="left"))
-    if reached[i] == half and i + 1 < len(values):
-        return float(values[i] + (values[i + 1] - values[i]) / 2)
-    return float(values[i])
-
-
-class SimpleImputer(Transformer):
+class SimpleImputer(NamesColumns, Transformer):
     """Fill missing cells with one value a column.
 
     Parameters
     ----------
     missing_values : int, float, str, None or NaN, default=NaN
         What stands for a missing cell.  NaN, None and pandas.NA are one and the same.
-    strategy : {"mean", "median", "most_frequent", "constant"}, default="mean"
+    strategy : {"mean", "median", "most_frequent", "constant"} or callable, default="mean"
         What is filled in.  Text takes the last two.  "median" and "most_frequent" keep every
-        distinct value of a column in memory.
+        distinct value of a column in memory.  A function gets the values of a column as a 1-D
+        array (of a CSR matrix, those that are not zero) and returns a number; all rows are
+        gathered for it, and no statistic is kept: such a model cannot be updated or merged.
     fill_value : str or number, optional
         The constant; by default 0 for numbers, and "missing_value" for text.
     copy : bool, default=True
@@ -90,6 +82,12 @@ class SimpleImputer(Transformer):
     """
 
     _saved_private = ("_statistic", "_fill", "_with_missing")
+    _refit_parameters: ClassVar[tuple[str, ...]] = (
+        "strategy",
+        "fill_value",
+        "add_indicator",
+        "keep_empty_features",
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "missing_values": [MissingValues()],
         "strategy": [StrOptions({"mean", "median", "most_frequent", "constant"}), callable],
@@ -146,12 +144,17 @@ class SimpleImputer(Transformer):
         self._statistic = statistic
 
     def _statistic_of_rows(self) -> Observed:
+        if "_statistic" not in vars(self):
+            raise AttributeError(
+                "a function as strategy sees the values of all rows, of which no statistic is "
+                "kept: fit again on all rows"
+            )
         return self._statistic
 
     def _kept(self) -> Any:
-        # Counts are exact in float64.
-        rounds = isinstance(self._statistic.values, ColumnMoments)
-        return super()._kept() if rounds else self._statistic
+        if "_statistic" not in vars(self) or isinstance(self._statistic.values, ColumnMoments):
+            return super()._kept()
+        return self._statistic  # counts are exact in float64
 
     def _frozen(self) -> Any:
         frozen = super()._frozen()
@@ -171,7 +174,7 @@ class SimpleImputer(Transformer):
         if self._takes_text:
             if is_frame(X) and 0 not in X.shape:
                 validate_data(self, X, reset=reset, skip_check_array=True)
-                return table_of(X).rows
+                return rows_of(X)
             checks: dict[str, Any] = {"dtype": None, "ensure_all_finite": finite}
             if isinstance(X, list) and any(isinstance(v, str) for row in X for v in row):
                 checks = {"dtype": object, "ensure_all_finite": False}
@@ -182,7 +185,7 @@ class SimpleImputer(Transformer):
                     "either a numeric array (with a floating point or integer dtype) or text as an "
                     "array of objects."
                 )
-            rows = table_of(rows).rows
+            rows = rows_of(rows)
         else:
             try:
                 rows = validate_data(
@@ -202,11 +205,6 @@ class SimpleImputer(Transformer):
         return canonical_csr(rows) if issparse(rows) else rows
 
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
-        if callable(self.strategy):
-            raise ValueError(
-                "strategy must be 'mean', 'median', 'most_frequent' or 'constant': a function "
-                "would need all rows at once"
-            )
         source = super()._training_source(X, y, sample_weight, reset)
         if source.sparse and not is_missing(self.missing_values) and self.missing_values == 0:
             raise ValueError(
@@ -215,50 +213,39 @@ class SimpleImputer(Transformer):
             )
         return source
 
+    def _learn(self, source: Source, task: FitTask) -> None:
+        if not callable(self.strategy):
+            super()._learn(source, task)
+            return
+        if source.has_weight:
+            raise ValueError(
+                "a function as strategy does not see weights: fit without them, or with strategy "
+                "'mean', 'median' or 'most_frequent'"
+            )
+        super()._learn(source, task)
+        del self._statistic
+
     def _summarize(self, block: Block, precision: Precision) -> Observed:
         X, weight = block.X, block.weight
         if weight is not None and not weight.all():
             X, weight = X[weight > 0], weight[weight > 0]
-        blank, missing = self._blanked(X)
+        blank, missing = blanked(X, self.missing_values)
         if not is_missing(self.missing_values):
-            _refuse_nan(X)
-        values: ColumnMoments | ValueCounts | None
+            refuse_nan(X)
+        return Observed(X.shape[0], missing, self._values(blank, weight, precision))
+
+    def _values(self, blank: Any, weight: Array | None, precision: Precision) -> Any:
+        """What is known about the values that are there."""
+        if callable(self.strategy):
+            return Gathered.summarize(blank)
         if self.strategy == "mean":
-            values = column_moments(blank, weight, precision)
-        elif self.strategy == "constant":
+            return column_moments(blank, weight, precision)
+        if self.strategy == "constant":
             kinds = blank.kinds if isinstance(blank, Columns) else (NUMBER,) * blank.shape[1]
-            values = _kinds_only(kinds)
-        else:
-            values = ValueCounts.summarize(blank, weight)
-            refuse_infinity(values)
-        return Observed(X.shape[0], missing, values)
-
-    def _blanked(self, X: Any) -> tuple[Any, NDArray[np.int64]]:
-        """Rows with NaN or None in missing cells, and how many cells of each column these are."""
-        if issparse(X):
-            mask = self._mask(X.data)
-            data = np.where(mask, np.nan, X.data)
-            missing = np.bincount(X.indices[mask], minlength=X.shape[1])
-            return csr_on(data, X.indices, X.indptr, X.shape), missing
-        if isinstance(X, Columns):
-            masks = [self._mask(column) for column in X.columns]
-            blanks = [
-                _filled(column, mask, None if column.dtype == object else np.nan)
-                for mask, column in zip(masks, X.columns, strict=True)
-            ]
-            return Columns(blanks), np.array([mask.sum() for mask in masks], np.int64)
-        mask = self._mask(X)
-        return np.where(mask, np.nan, X), mask.sum(axis=0)
-
-    def _mask(self, values: NDArray[Any]) -> Mask:
-        """Where cells are missing."""
-        if is_missing(self.missing_values):
-            if values.dtype == object:
-                return np.array([value is None for value in values.tolist()], dtype=bool)
-            return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
-        if isinstance(self.missing_values, str) != (values.dtype == object):
-            return np.zeros(values.shape, bool)
-        return np.asarray(values == self.missing_values, dtype=bool)
+            return kinds_only(kinds)
+        values = ValueCounts.summarize(blank, weight)
+        refuse_infinity(values)
+        return values
 
     def _solve(self, observed: Observed) -> Solved | None:
         return self._solved(observed, anyway=False)
@@ -271,12 +258,13 @@ class SimpleImputer(Transformer):
     def _solved(self, observed: Observed, anyway: bool) -> Solved | None:
         if not observed.count:
             raise ValueError(NOTHING)
-        values = observed.values
+        values: Any = observed.values
+        check_kept(values, self.strategy)
         if isinstance(values, ColumnMoments):
             scaling = Scaling(values)
             if scaling.mean_digits < 10 and values.precision == "float64" and not anyway:
                 return None
-            fill: list[Any] = scaling.mean.tolist()
+            fills: list[Any] = scaling.mean.tolist()
             shown = np.floor(10 * scaling.mean_digits) / 10
             proof = Certificate(
                 True,
@@ -284,46 +272,27 @@ class SimpleImputer(Transformer):
                 f"moments in {values.precision}",
                 {"digits": scaling.mean_digits},
             )
+        elif isinstance(values, Gathered):
+            nothing = 0.0 if self.keep_empty_features else np.nan
+            fills = [float(self.strategy(c)) if len(c) else nothing for c in values.columns]
+            proof = exactly("what is filled in is what the function returned", "all rows")
         else:
-            assert isinstance(values, ValueCounts)
-            fill = [self._value(values, j) for j in range(len(values.values))]
+            fills = self._from_counts(values)
             proof = exactly("what is filled in follows from the counts exactly", "counts")
         empty = observed.missing == observed.count
         for j in np.flatnonzero(empty):
             if not self.keep_empty_features:
-                fill[j] = np.nan
+                fills[j] = np.nan
             elif self.strategy != "constant":
-                fill[j] = 0
-        self._fill = tuple(fill)
+                fills[j] = 0
+        self._fill = tuple(fills)
         self._with_missing = tuple(np.flatnonzero(observed.missing).tolist())
         return Solved(proof, float("nan"))
 
-    def _value(self, counts: ValueCounts, j: int) -> Any:
-        """What column `j` is filled with."""
-        values, weights = counts.values[j], counts.weights[j]
-        is_text = values.dtype == object
+    def _from_counts(self, counts: ValueCounts) -> list[Any]:
         if self.strategy == "constant":
-            return self._constant(is_text)
-        there = np.array([not is_missing(value) for value in values.tolist()], dtype=bool)
-        values, weights = values[there], weights[there]
-        if not len(values):
-            return np.nan
-        if self.strategy == "median":
-            return median(values, weights)
-        best = values[int(np.argmax(weights))]  # the first, and smallest, of equals
-        return best if is_text else float(best)
-
-    def _constant(self, is_text: bool) -> Any:
-        value = self.fill_value
-        if value is None:
-            return "missing_value" if is_text else 0
-        if isinstance(value, str) != is_text:
-            kind = "text" if is_text else "dtype('float64')"
-            raise ValueError(
-                f"fill_value={value!r} (of type {type(value)!r}) cannot be cast to the input data "
-                f"that is {kind}. Make sure that both are text or both are numbers."
-            )
-        return value
+            return [constant(self.fill_value, v.dtype == object) for v in counts.values]
+        return [typical(counts, j, self.strategy) for j in range(len(counts.values))]
 
     # --- transforming ---------------------------------------------------------------------
 
@@ -343,43 +312,8 @@ class SimpleImputer(Transformer):
             )
 
     def _map(self, X: Any) -> Any:
-        valid = self._valid()
-        if issparse(X):
-            return self._map_sparse(X, valid)
-        if isinstance(X, Columns):
-            return self._map_columns(X, valid)
-        mask = self._mask(X)
-        fill = np.array([self._fill[j] for j in valid])
-        out = X[:, valid]  # a copy
-        if fill.dtype.kind == "f" and out.dtype.kind in "iu" and mask.any():
-            fill = fill.astype(out.dtype)
-        np.copyto(out, fill, where=mask[:, valid], casting="unsafe")
-        if not self.add_indicator:
-            return np.ascontiguousarray(out)
-        return np.hstack([out, mask[:, list(self._with_missing)].astype(out.dtype)])
-
-    def _map_columns(self, X: Columns, valid: Sequence[int]) -> Columns:
-        columns = []
-        for j in valid:
-            column = X.column(j)
-            columns.append(_filled(column, self._mask(column), self._fill[j]))
-        if self.add_indicator:
-            columns += [self._mask(X.column(j)).astype(np.float64) for j in self._with_missing]
-        return Columns(columns)
-
-    def _map_sparse(self, X: Any, valid: Sequence[int]) -> Any:
-        mask = self._mask(X.data)
-        fill = np.array([0.0 if is_missing(value) else value for value in self._fill])
-        data = np.where(mask, fill[X.indices], X.data)
-        out = csr_on(data, X.indices, X.indptr, X.shape)
-        if len(valid) < X.shape[1]:
-            out = out[:, valid]
-        if self.add_indicator:
-            ones = (mask.astype(data.dtype), X.indices, X.indptr)
-            marks = csr_array(ones, shape=X.shape, copy=True)
-            marks.eliminate_zeros()
-            out = hstack([out, marks[:, list(self._with_missing)]], format="csr")
-        return canonical_csr(out)
+        marked = self._with_missing if self.add_indicator else ()
+        return fill(X, self._fill, self.missing_values, marked)
 
     def _kinds_out(self, source: Source) -> Sequence[str] | None:
         if source.kinds is None:
@@ -431,43 +365,7 @@ class SimpleImputer(Transformer):
         out[mask] = self.missing_values
         return out
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns that come out.
-
-        Parameters
-        ----------
-        input_features : array of str, optional
-            Names of the columns, where the fit saw none.
-
-        Returns
-        -------
-        array of str
-        """
-        check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
-        out = [names[j] for j in self._valid()]
-        if self.add_indicator:
-            out += [f"missingindicator_{names[j]}" for j in self._with_missing]
-        return np.array(out, dtype=object)
-
-
-def _kinds_only(kinds: Sequence[str]) -> ValueCounts:
-    """Counts of nothing that tell the columns of text from those of numbers."""
-    values = tuple(np.empty(0, object if kind == TEXT else np.float64) for kind in kinds)
-    nothing = tuple(np.zeros(0) for _ in kinds)
-    return ValueCounts(0, values, tuple(n.astype(np.int64) for n in nothing), nothing)
-
-
-def _filled(column: NDArray[Any], mask: Mask, value: Any) -> NDArray[Any]:
-    """A copy of a column with a value where the mask is."""
-    out = column.copy()
-    out[mask] = value
-    return out
-
-
-def _refuse_nan(X: Any) -> None:
-    values = X.data if issparse(X) else X
-    columns = values.columns if isinstance(values, Columns) else (values,)
-    for column in columns:
-        if column.dtype.kind == "f" and np.isnan(column).any():
-            raise FloatingPointError("NaN")
+    def _names_out(self, inputs: Sequence[str]) -> list[str]:
+        marked = self._with_missing if self.add_indicator else ()
+        marks = [f"missingindicator_{inputs[j]}" for j in marked]
+        return [*(inputs[j] for j in self._valid()), *marks]

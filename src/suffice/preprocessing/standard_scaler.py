@@ -17,6 +17,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from suffice.fitting.base import Solved
+from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.registry import register
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
@@ -25,7 +26,7 @@ from suffice.sources import Block, Source
 from suffice.sources.mapped import MappedSource
 from suffice.sources.sparse import csr_on
 from suffice.statistics.column_moments import ColumnMoments
-from suffice.statistics.moments import Moments, Precision
+from suffice.statistics.moments import NOTHING, Moments, Precision
 
 register(ColumnMoments)
 
@@ -185,6 +186,12 @@ class StandardScaler(OneToOneFeatureMixin, Transformer):
         return rows
 
     # --- fitting --------------------------------------------------------------------------
+
+    def _learn(self, source: Source, task: FitTask) -> None:
+        super()._learn(source, task)
+        # Columns without a value may be columns of NaN; that no row counts, the weights tell.
+        if source.has_weight and not self.statistics_.count.any() and not _counts_any(source):
+            raise ValueError(NOTHING)
 
     def _summarize(self, block: Block, precision: Precision) -> ColumnMoments:
         return column_moments(block.X, block.weight, precision)
@@ -367,6 +374,12 @@ class StandardScaler(OneToOneFeatureMixin, Transformer):
         if self.with_mean:
             out += self.mean_
         return out
+
+
+def _counts_any(source: Source) -> bool:
+    """Whether a row has a weight above 0."""
+    weights = (piece.load().weight for piece in source.pieces())
+    return any(weight is not None and bool(weight.any()) for weight in weights)
 
 
 def _times(X: Any, factor: Array) -> Any:

@@ -13,10 +13,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 from sklearn import get_config
 from sklearn.utils._set_output import _wrap_data_with_container
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_is_fitted,
+    validate_data,
+)
 
 from suffice.fitting.base import OnePass, refuse_strangers
 from suffice.fitting.certificate import Certificate
@@ -116,13 +121,21 @@ class Transformer(SourceTransformer, OnePass):
         labels = [str(name) for name in self.get_feature_names_out()]
         return MappedSource(
             source,
-            self._frozen()._map,
+            self._frozen_for(source)._map_block,
             len(labels),
             self._names_of_source(labels),
             sparse=self._gives_sparse(source.sparse),
             kinds=self._kinds_out(source),
             labels=labels,
         )
+
+    def _map_block(self, X: Any) -> Any:
+        """Rows of a source, changed."""
+        return self._map(X)
+
+    def _frozen_for(self, source: Source) -> Any:
+        """What changes the rows of a source, block by block."""
+        return self._frozen()
 
     def _frozen(self) -> Any:
         """This model as it is now, without its statistic."""
@@ -137,6 +150,30 @@ class Transformer(SourceTransformer, OnePass):
     def _kinds_out(self, source: Source) -> Sequence[str] | None:
         """What each column holds afterwards; None where all hold numbers."""
         return None
+
+
+class NamesColumns:
+    """Output columns whose names follow from those of the input columns."""
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns that come out.
+
+        Parameters
+        ----------
+        input_features : array of str, optional
+            Names of the columns, where the fit saw none.
+
+        Returns
+        -------
+        array of str
+        """
+        check_is_fitted(self)
+        names = self._names_out(_check_feature_names_in(self, input_features))
+        return np.array(names, dtype=object)
+
+    @abstractmethod
+    def _names_out(self, inputs: Sequence[str]) -> list[str]:
+        """From the names of the input columns to those of the output columns."""
 
 
 def in_memory(rows: Any) -> Any:

@@ -149,6 +149,7 @@ def _from_statistics(
             return found
     search = plan(
         [estimator], known, X, y, options["groups"], cv, scorer,
+        weight=weight,
         error_score=options["error_score"], train_scores=train_scores, keep=estimators,
     )  # fmt: skip
     if search is None:

@@ -103,6 +103,7 @@ class GridSearchCV(model_selection.GridSearchCV):
         estimators = [clone(self.estimator).set_params(**clone(p, safe=False)) for p in grid]
         search = plan(
             estimators, prepared(estimators, X, y, weight), X, y, groups, self.cv, scorer,
+            weight=weight,
             error_score=self.error_score, train_scores=self.return_train_score,
         )  # fmt: skip
         if search is None:

@@ -86,7 +86,8 @@ def can_leave_one_out(candidate: Candidate, source: Source) -> bool:
     if candidate.scalers or candidate.error is not None or source.count_rows() < 2:
         return False
     if isinstance(model, LeastSquaresModel):
-        return not getattr(model, "standardize", False) and not source.sparse
+        penalised_alike = not getattr(model, "standardize", False)
+        return model._has_leverages and penalised_alike and not source.sparse
     # Priors of classes that a row takes with it are an error of that fit.
     return hasattr(model, "_leave_one_out") and getattr(model, "priors", None) is None
 

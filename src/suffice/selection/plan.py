@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from suffice.linear.model import LeastSquaresModel
@@ -14,6 +15,7 @@ from suffice.selection.held_out import check_scorer
 from suffice.selection.k_fits import KFits
 from suffice.selection.rows import survey
 from suffice.selection.search import OnePassSearch
+from suffice.selection.shared_passes import SharedPasses, can_share
 from suffice.sources import Source
 
 MOST_STATISTICS = 1 << 30
@@ -64,8 +66,9 @@ def plan(
     groups: Any,
     cv: Any,
     scorer: Any,
+    weight: Any = None,
     **options: Any,
-) -> OnePassSearch | KFits | None:
+) -> OnePassSearch | SharedPasses | KFits | None:
     """The search to run, or None if scikit-learn's own loop must do it.
 
     Parameters
@@ -75,11 +78,14 @@ def plan(
     X, y, groups, cv : as the user passed them
     scorer : callable
         scikit-learn's scorer, of one metric or several.
+    weight : array of shape (rows,), optional
+        Of the fits, for rows in memory.
     **options
         `error_score`, `train_scores` and `keep` of `OnePassSearch`.
     """
     in_memory = not isinstance(X, Source)
-    if found is None and in_memory:
+    shared = None if found is not None else _shared_source(estimators, X, y, weight)
+    if found is None and shared is None and in_memory:
         return None
     if not estimators:
         raise ValueError("No fits were performed. Were there no candidates?")
@@ -93,12 +99,29 @@ def plan(
             "a splitter that repeats rows, or leaves a split without rows to train on or to test, "
             "needs the rows in memory"
         )
+    if shared is not None:
+        return SharedPasses(estimators, shared, folds, scorer, passes=passes, X=X, y=y, **options)
     if found is None or _bytes(found, sum(folds.sizes)) > MOST_STATISTICS:
         if in_memory:
             return None
         return KFits(estimators, X, folds, scorer, passes=passes, **options)
     candidates, source = found
     return OnePassSearch(candidates, X, y, source, folds, scorer, passes=passes, **options)
+
+
+def _shared_source(estimators: Sequence[Any], X: Any, y: Any, weight: Any) -> Source | None:
+    """The rows for iterative models that can be fitted together; None if they cannot."""
+    if not estimators or not can_share(estimators):
+        return None
+    if isinstance(X, Source):
+        return X
+    try:
+        model = clone(estimators[0])
+        model._validate_params()
+        source: Source = model._training_source(X, y, weight)
+    except (TypeError, ValueError):
+        return None  # scikit-learn's loop tells what is wrong
+    return source
 
 
 def _bytes(found: Prepared, n_groups: int) -> int:

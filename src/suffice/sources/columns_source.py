@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from suffice.sources.base import Block, Source
 from suffice.sources.memory import RowRange, check_target, check_weight, cut
 from suffice.sources.mixed import Columns, kinds_of
@@ -34,6 +36,7 @@ class ColumnsSource(Source):
         self.columns = columns
         self.n_rows, self.n_columns = columns.shape
         self.kinds = kinds_of(kind == "text" for kind in columns.kinds)
+        self._all_floats = all(column.dtype == np.float64 for column in columns.columns)
         self.y, self.target_names = check_target(y, self.n_rows)
         self.weight = check_weight(weight, self.n_rows)
         self.has_target, self.has_weight = y is not None, weight is not None
@@ -42,11 +45,11 @@ class ColumnsSource(Source):
         return cut(self)
 
     def rows(self, start: int, stop: int) -> Block:
-        """Rows `start` to `stop` as views, without text as an array."""
+        """Rows `start` to `stop` as views; as an array where all are float64."""
         X: Any = self.columns[start:stop]
         y, weight = self.y, self.weight
         return Block(
-            X if self.kinds is not None else X.take(range(self.n_columns)),
+            X.take(range(self.n_columns)) if self._all_floats else X,
             None if y is None else y[start:stop],
             None if weight is None else weight[start:stop],
             start,

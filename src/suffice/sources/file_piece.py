@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from suffice.sources import csv
 from suffice.sources.base import Block
-from suffice.sources.columns import labels, numbers, texts
+from suffice.sources.columns import labels, numbers, texts, write_columns
 from suffice.sources.memory import first_bad_weight
 from suffice.sources.mixed import TEXT, Columns, rows_of
 
@@ -50,8 +50,7 @@ class FilePiece:
                 for kind, column, array in zip(X.kinds, X.columns, columns, strict=False):
                     column[rows] = texts(array) if kind == TEXT else numbers(array)
             else:
-                for j in range(n_features):
-                    X[rows, j] = numbers(columns[j])
+                write_columns(X[rows], [numbers(array) for array in columns[:n_features]])
             for parts, name in zip(targets, selection.target, strict=True):
                 parts.append(labels(columns[names.index(name)], selection.target_kind))
             if weight is not None:

@@ -33,7 +33,7 @@ from suffice.sources.schema import (
     unreadable,
 )
 
-CELLS_PER_BATCH = 1 << 21  # values read at a time: 16 MB of float64
+CELLS_PER_BATCH = 1 << 20  # values read at a time: 8 MB of float64
 
 
 @dataclass(frozen=True)

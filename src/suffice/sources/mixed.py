@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.sources.columns import write_columns
+
 NUMBER, TEXT = "number", "text"
 
 
@@ -30,8 +32,8 @@ class Columns:
     Parameters
     ----------
     columns : sequence of 1-D arrays of one length
-        Numbers as float64, NaN where a value is missing; text as objects, each a str, or
-        None where a value is missing.
+        Numbers, as a rule float64 with NaN where a value is missing; text as objects, each
+        a str, or None where a value is missing.
 
     Examples
     --------
@@ -72,8 +74,7 @@ class Columns:
         if any(column.dtype == object for column in taken):
             return Columns(taken)
         numbers = np.empty((self.shape[0], len(taken)))
-        for j, column in enumerate(taken):
-            numbers[:, j] = column
+        write_columns(numbers, taken)
         return numbers
 
     def __getitem__(self, rows: Any) -> Columns:

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 BUFFERS = 1 << 24  # bytes of file buffers, all columns together
-SMALLEST_BUFFER, LARGEST_BUFFER = 1 << 14, 1 << 20
+SMALLEST_BUFFER, LARGEST_BUFFER = 1 << 14, 1 << 16
 
 CELLS_AT_ONCE = 1 << 23  # values of row groups that are decoded whole: 64 MB of float64
 

@@ -68,6 +68,28 @@ def coded(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return labels, codes.astype(np.int64)
 
 
+def codes_among(y: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64]:
+    """The place of each row's label among known ones; `KeyError` names one that is not there.
+
+    Parameters
+    ----------
+    y : array of shape (rows,)
+        As `coded` takes them.
+    labels : array of shape (classes,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes_among(np.array([7, 3, 7]), np.array([3, 5, 7]))
+    array([2, 0, 2])
+    """
+    if not len(y):
+        return np.zeros(0, dtype=np.int64)
+    place = {label: code for code, label in enumerate(labels.tolist())}
+    found, codes = coded(y)
+    return np.array([place[label] for label in found.tolist()], dtype=np.int64)[codes]
+
+
 def as_objects(values: Sequence[Any]) -> NDArray[Any]:
     """An object array of one dimension, whatever the values are."""
     out = np.empty(len(values), dtype=object)

@@ -20,7 +20,7 @@ weighted square of a row's distance from the mean underflows:
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -43,6 +43,9 @@ Precision = Literal["float64", "double-double"]
 
 MOST_ROWS = 1 << 16
 """Rows that are summarised at once: the exact product is made for no more."""
+
+CELLS_AT_ONCE = 1 << 17
+"""Values that are centred and multiplied at once: 1 MB, which a core's own cache holds."""
 
 NOTHING = "every row has weight zero: there is nothing to learn from"
 TOO_LARGE = "NaN, infinity or a value too large, whose (weighted) square overflows"
@@ -358,7 +361,7 @@ _thread = threading.local()
 
 
 def _scratch(n_rows: int, n_columns: int) -> Array:
-    """Memory of this thread's own for a block; the last column holds ones."""
+    """Memory of this thread's own for some rows; the last column holds ones."""
     buffer = getattr(_thread, "buffer", None)
     if buffer is None or buffer.shape[0] < n_rows or buffer.shape[1] != n_columns:
         buffer = _thread.buffer = np.ones((n_rows, n_columns))
@@ -377,15 +380,19 @@ def _products(count: int, n_columns: int) -> Array:
 def _summarize_float64(X: Any, Y: Array | None, weight: Array | None) -> Moments:
     n, d = X.shape
     m = d + (0 if Y is None else Y.shape[1])
-    Z = _scratch(n, m + 1)
     centre = _near_mean(X, Y)
-    for last in (False, False, True):
-        np.copyto(Z[:, :d], X, casting="unsafe")
+
+    def centred(rows: slice) -> Array:
+        Z = _scratch(rows.stop - rows.start, m + 1)
+        np.copyto(Z[:, :d], X[rows], casting="unsafe")
         if Y is not None:
-            np.copyto(Z[:, d:m], Y)
+            np.copyto(Z[:, d:m], Y[rows])
         if centre.any():
             _subtract(Z, np.append(centre, 0.0))
-        gram = _gram(Z, weight)
+        return Z
+
+    for last in (False, False, True):
+        gram = _gram(centred, n, m + 1, weight)
         _check_finite(gram)
         sums, total = gram[:m, m], gram[m, m]
         offset = sums / total
@@ -394,7 +401,9 @@ def _summarize_float64(X: Any, Y: Array | None, weight: Array | None) -> Moments
         if last or not (sums * offset > 0.9 * squares).any():
             break
         centre = centre + offset
-    return _from_rounded_gram(gram, centre, n, weight, _roundings(n, m + 1), _floor(squares, Z))
+    is_small = (squares < SMALLEST_SQUARE).any()
+    floor = _floor(squares, centred(slice(0, n))) if is_small else np.zeros(m)
+    return _from_rounded_gram(gram, centre, n, weight, _roundings(n, m + 1), floor)
 
 
 def _from_rounded_gram(
@@ -440,26 +449,43 @@ def _near_mean(X: Any, Y: Array | None) -> Array:
         return np.where(np.abs(centre) <= spread / 2, 0.0, centre)
 
 
-def _gram(Z: Array, weight: Array | None) -> Array:
-    """Zᵀ diag(w) Z, added up from products of few rows."""
-    n, m = Z.shape
-    step = rows_per_product(m)
-    whole = n - n % step
+Rows = Callable[[slice], Array]
+"""Gives some rows of a matrix."""
+
+
+def _gram(rows: Rows, n: int, m: int, weight: Array | None) -> Array:
+    """Zᵀ diag(w) Z of n rows and m columns, added up from products of few rows."""
+    rest = n % rows_per_product(m)
     with np.errstate(over="ignore", invalid="ignore"):
-        left = Z if weight is None else Z * weight[:, None]
-        total = None if whole == n else left[whole:].T @ Z[whole:]
-        if whole:
-            cut = (-1, step, m)
-            parts = _products(whole // step, m)
-            np.matmul(
-                left[:whole].reshape(cut).transpose(0, 2, 1), Z[:whole].reshape(cut), out=parts
-            )
-            # In two steps where it goes: two calls, and few roundings behind a term.
-            if len(parts) % 8 == 0:
-                parts = np.add.reduce(parts.reshape(8, -1, m, m))
-            whole_total = np.add.reduce(parts)
-            total = whole_total if total is None else whole_total + total
+        total = _sum_of_products(rows, n - rest, m, weight) if rest < n else None
+        if rest:
+            left, right = _factors(rows, slice(n - rest, n), weight)
+            last = left.T @ right
+            total = last if total is None else total + last
     return np.asarray(total)
+
+
+def _sum_of_products(rows: Rows, n: int, m: int, weight: Array | None) -> Array:
+    step = rows_per_product(m)
+    parts = _products(n // step, m)
+    # So few rows at a time that they stay in a core's own cache until they are multiplied.
+    together = max(CELLS_AT_ONCE // m // step, 1) * step
+    for start in range(0, n, together):
+        stop = min(start + together, n)
+        left, right = (
+            factor.reshape(-1, step, m) for factor in _factors(rows, slice(start, stop), weight)
+        )
+        np.matmul(left.transpose(0, 2, 1), right, out=parts[start // step : stop // step])
+    # In two steps where it goes: two calls, and few roundings behind a term.
+    if len(parts) % 8 == 0:
+        parts = np.add.reduce(parts.reshape(8, -1, m, m))
+    return np.asarray(np.add.reduce(parts))
+
+
+def _factors(rows: Rows, some: slice, weight: Array | None) -> tuple[Array, Array]:
+    """Some rows times their weights, and as they are."""
+    Z = rows(some)
+    return Z if weight is None else Z * weight[some, None], Z
 
 
 def _roundings(n_rows: int, n_columns: int) -> int:
@@ -594,7 +620,8 @@ def _summarize_sparse(
     with np.errstate(over="ignore", invalid="ignore"):
         cross = X.T @ (pair.hi * w[:, None])
         squares = _sparse_squares(X, w)
-    dense = _gram(np.ascontiguousarray(pair.hi), weight)
+    Z = np.ascontiguousarray(pair.hi)
+    dense = _gram(Z.__getitem__, n, Z.shape[1], weight)
     gram = np.block([[squares, cross], [cross.T, dense]])
     _check_finite(gram)
     longest = int(np.bincount(X.indices, minlength=1).max(initial=0)) + 5

@@ -47,6 +47,10 @@ class Observed:
     def merge(cls, parts: Sequence[Observed]) -> Observed:
         """What all rows of the parts together hold."""
         known = [part.values for part in parts if part.values is not None]
+        if len({type(values) for values in known}) > 1:
+            raise ValueError(
+                "statistics of different kinds do not merge: of all rows, the same must be kept"
+            )
         return cls(
             sum(part.count for part in parts),
             np.sum([part.missing for part in parts], axis=0),

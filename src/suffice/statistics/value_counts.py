@@ -16,48 +16,8 @@ from scipy.sparse import issparse
 
 from suffice.numerics.double_double import Array
 from suffice.sources.mixed import Columns
+from suffice.statistics.distinct import distinct, locate, together
 from suffice.statistics.moments import Precision
-
-
-class Distinct(NamedTuple):
-    """The distinct values among some, in order, and which of them each is."""
-
-    values: NDArray[Any]
-    codes: NDArray[np.int64]
-
-
-def distinct(values: NDArray[Any]) -> Distinct:
-    """Distinct values of a column: numbers ascending and NaN last, or text and None last."""
-    if values.dtype != object:
-        if values.dtype.kind == "f":
-            values = values + 0.0  # there is one zero
-        found, codes = np.unique(values, return_inverse=True)
-        return Distinct(found, codes.ravel())
-    items = values.tolist()
-    seen = dict.fromkeys(items)
-    ordered: list[Any] = sorted(value for value in seen if value is not None)
-    if None in seen:
-        ordered.append(None)
-    rank = {value: i for i, value in enumerate(ordered)}
-    codes = np.fromiter(map(rank.__getitem__, items), np.int64, len(items))
-    out = np.empty(len(ordered), dtype=object)
-    out[:] = ordered
-    return Distinct(out, codes)
-
-
-def locate(values: NDArray[Any], known: NDArray[Any]) -> NDArray[np.int64]:
-    """Position of each value among the known ones, which are in order; −1 if it is not there."""
-    if len(known) == 0 or len(values) == 0 or (known.dtype == object) != (values.dtype == object):
-        return np.full(len(values), -1)
-    if known.dtype == object:
-        rank = {value: i for i, value in enumerate(known.tolist())}
-        return np.fromiter((rank.get(v, -1) for v in values.tolist()), np.int64, len(values))
-    places = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    found = known[places]
-    same = found == values
-    if values.dtype.kind == "f":
-        same |= np.isnan(found) & np.isnan(values)
-    return np.where(same, places, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +29,8 @@ class ValueCounts:
     count : int
         Rows, those of weight 0 left out.
     values : tuple of arrays
-        Distinct values of each column: numbers ascending with NaN last, or text (objects) with
-        None last.
+        Distinct values of each column, numbers or objects (text): ascending, then None, then
+        NaN.  Integers stay integers.
     counts : tuple of int64 arrays
         Rows that hold each value.
     weights : tuple of float64 arrays
@@ -133,14 +93,10 @@ class ValueCounts:
             return parts[0]
         columns = []
         for j in range(len(parts[0].values)):
-            values = [part.values[j] for part in parts]
-            if len({v.dtype == object for v in values}) > 1:
-                raise ValueError(
-                    f"column {j} holds text in some rows and numbers in others; it must hold one"
-                )
+            values = _joined([part.values[j] for part in parts], j)
             columns.append(
                 _added(
-                    np.concatenate(values),
+                    values,
                     np.concatenate([part.counts[j] for part in parts]),
                     np.concatenate([part.weights[j] for part in parts]),
                 )
@@ -188,6 +144,16 @@ class ValueCounts:
         return sum(n * len(values) for n, values in zip(each, self.values, strict=True))
 
 
+def refuse_infinity(counts: ValueCounts) -> None:
+    """Raise FloatingPointError if a number is infinite."""
+    for values in counts.values:
+        plain = values
+        if values.dtype == object:
+            plain = np.array([value for value in values if isinstance(value, float)])
+        if plain.dtype.kind == "f" and np.isinf(plain).any():
+            raise FloatingPointError("infinity or a value too large")
+
+
 class _Counted(NamedTuple):
     """One column of the statistic."""
 
@@ -203,6 +169,22 @@ def _added(values: NDArray[Any], counts: NDArray[Any], weights: Array) -> _Count
     total = np.bincount(codes, counts, minlength=len(found))
     weight = total if weights is counts else np.bincount(codes, weights, minlength=len(found))
     return _Counted(found, total.astype(np.int64), weight.astype(np.float64))
+
+
+def _joined(parts: Sequence[NDArray[Any]], column: int) -> NDArray[Any]:
+    """The values of several statistics in one array."""
+    try:
+        return together(parts)
+    except TypeError:
+        raise ValueError(
+            f"column {column} holds text in some rows and numbers in others; it must hold one"
+        ) from None
+    except OverflowError:
+        raise ValueError(
+            f"column {column} holds integers that float64 cannot tell apart (2^53 and more) in "
+            "some rows, and fractions, missing cells or integers of another sign in others: pass "
+            "it as text"
+        ) from None
 
 
 def _count_sparse(X: Any, weight: Array | None) -> list[_Counted]:

@@ -1,0 +1,39 @@
+"""What sampling shares: seeds, shapes, and numbers that stay inside an open support."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from suffice.numerics.double_double import Array
+
+SMALLEST = 5e-324
+"""The smallest positive float64."""
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A random generator from a seed, a generator or None."""
+    try:
+        return np.random.default_rng(random_state)
+    except TypeError:
+        raise ValueError(
+            f"random_state is {random_state!r}; accepted are None, an integer and a "
+            "numpy.random.Generator"
+        ) from None
+
+
+def shape_of(size: Any, eta: Array) -> tuple[int, ...]:
+    """The shape of a sample: `size`, or one observation for each η."""
+    if size is None:
+        return eta.shape[:-1]
+    return (int(size),) if np.ndim(size) == 0 else tuple(int(n) for n in size)
+
+
+def log_gamma_variates(shape: Array, size: Any, rng: np.random.Generator) -> Array:
+    """Logarithms of standard gamma variates, which do not underflow however small the shape.
+
+    If G has shape k + 1 and U is uniform, G U^(1/k) has shape k.
+    """
+    uniform = 1.0 - rng.random(size)
+    return np.asarray(np.log(rng.standard_gamma(shape + 1.0, size)) + np.log(uniform) / shape)

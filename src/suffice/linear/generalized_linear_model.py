@@ -1,0 +1,466 @@
+"""Generalised linear models.
+
+    g(E[y | x]) = θ·x + b,      minimise   (1/2W) Σ wᵢ d(yᵢ, μᵢ) + (α/2) ‖θ‖²
+
+with a link g, the unit deviance d of a response distribution, and W the sum of the weights.  b is
+not penalised.  The first term is minus the log likelihood but for the dispersion, which the
+minimum does not depend on.  Newton's method finds it in a few passes, each of which merges one
+`Curvature`; a last pass takes the deviances and the information.  Labels without an order have a
+predictor for each class but one: see `suffice.linear.categorical`.
+
+Reference: McCullagh and Nelder, "Generalized Linear Models" (1989).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from suffice.fitting.classification import are_plain, labels_of
+from suffice.fitting.stepwise import Found, Pass, Passes, needed
+from suffice.fitting.trace import Trace
+from suffice.linear import categorical
+from suffice.linear.descent import Minimum, Search
+from suffice.linear.glm_inference import GeneralizedInference
+from suffice.linear.glm_loss import GeneralizedLoss, chosen_link, chosen_response
+from suffice.linear.glm_start import first_guess, total_weight
+from suffice.linear.glm_target import checked_sums, offset_of, place_of, target_of
+from suffice.linear.goodness import look_back
+from suffice.linear.gradient_descent import CONSTRAINTS, SOLVERS, Descending
+from suffice.linear.iterative_model import IterativeLinearModel
+from suffice.linear.links import LINKS, Link
+from suffice.linear.losses import Softmax
+from suffice.linear.methods import Chosen
+from suffice.linear.model import explained
+from suffice.linear.objective import Objective, Target, present
+from suffice.linear.response import Response
+from suffice.linear.responses import Binomial, Categorical
+from suffice.linear.survey import Survey
+from suffice.numerics.double_double import Array
+from suffice.sources import Block, Source
+from suffice.statistics.moments import NOTHING
+from suffice.statistics.sums import Sums
+
+METHODS = {
+    "auto": "auto",
+    "newton": "newton",
+    "newton-cholesky": "newton",
+    "newton-cg": "newton-cg",
+    "lbfgs": "quasi-newton",
+    "gd": "gd",
+    "sgd": "sgd",
+}
+
+
+class GeneralizedLinearModel(GeneralizedInference, RegressorMixin, IterativeLinearModel):
+    """Regression of means that are linear on the scale of a link.
+
+    Parameters
+    ----------
+    family : str or Response, default="gaussian"
+        How the target scatters: "gaussian", "binomial", "poisson", "gamma", "exponential",
+        "inverse_gaussian", "tweedie", "negative_binomial" or "categorical", or an object of
+        `suffice.linear.responses`.  A binomial target holds 0 and 1, shares of successes, or two
+        columns that count successes and failures; a categorical one ("multinomial" is the same)
+        holds labels: booleans, whole numbers or text.
+    link : str or Link, default="default"
+        "identity", "log", "logit", "probit", "cloglog", "loglog", "inverse", "inverse_squared",
+        "sqrt", or an object of `suffice.linear.links` such as ``Power(0.3)``.  "canonical" is the
+        one that makes η the natural parameter; "default" is the canonical one too, but for
+        Gamma, exponential, Tweedie and negative binomial targets, where it is "log".
+    alpha : float, default=0.0
+        Penalty on θ, scaled as in scikit-learn's `PoissonRegressor`: the mean of half the
+        deviance plus (α/2) ‖θ‖².
+    fit_intercept : bool, default=True
+        Whether the model has a constant term.
+    offset : str or int, optional
+        A column of X, by name or number, that is added to the predictor as it is.  It takes
+        no coefficient.
+    exposure : str or int, optional
+        A column of X whose logarithm is added to the predictor: the time or area in which
+        events were counted.  For log links only.
+    power : float, default=1.5
+        The power of ``family="tweedie"``.
+    overdispersion : float, default=1.0
+        The κ in the variance μ + κμ² of ``family="negative_binomial"``.
+    tol : float, default=1e-9
+        Distance from the minimiser, relative to each parameter, at which to stop.
+    max_iter : int, default=100
+        Most passes.
+    solver : {"auto", "newton", "newton-cholesky", "newton-cg", "lbfgs", "gd", "sgd"}, \
+default="auto"
+        The method, by default chosen by shape; "newton" and "newton-cholesky" are the same,
+        "gd" and "sgd" are gradient descent over all rows and over a few at a time.
+    warm_start : bool, default=False
+        Whether to start from the parameters of an earlier fit.
+    n_jobs : int, optional
+        Threads; by default what `suffice.config` says.  Does not change the result.
+    reference_class : label, optional
+        Of ``family="categorical"``: the class against which the others' log odds are taken;
+        by default the first.
+    batch_size, learning_rate, eta0, power_t, momentum
+        Of the gradient solvers: see the page on gradient descent.
+    random_state : int, optional
+        Seed of the order of rows, for ``solver="sgd"``.
+
+    Attributes
+    ----------
+    coef_ : array of shape (columns,), or (classes − 1, columns) of a categorical target
+        0 for the columns of offset and exposure.
+    intercept_ : float, or array of shape (classes − 1,)
+    classes_ : array of shape (classes,)
+        The labels of a categorical target, sorted.
+    family_ : Response or Categorical
+    link_ : Link
+    deviance_, null_deviance_ : float
+        Of the fit, and of a model with an intercept alone.
+    pearson_chi2_ : float
+    dispersion_ : float
+        Pearson's statistic over the residual degrees of freedom; 1 for binomial, categorical,
+        Poisson, exponential and negative binomial targets.
+    df_residual_ : float
+        Sum of the weights less the parameters; less the effective parameters if there is a
+        penalty.
+    log_likelihood_, aic_, bic_ : float
+        With all constants.  BIC is −2 log L + k log W.
+    covariance_ : array of shape (coefficients, coefficients)
+        Of the estimates, the intercept first, class after class; NaN where the rows leave them
+        open.
+    n_iter_ : int
+        Passes over the rows that the method took.
+    certificate_ : Certificate
+    trace_ : Trace
+
+    Examples
+    --------
+    Coronary deaths among British doctors, by age and smoking (Breslow and Day, 1987):
+
+    >>> import numpy as np
+    >>> from suffice import GeneralizedLinearModel
+    >>> decade = np.tile([0.0, 1, 2, 3, 4], 2)
+    >>> smokes = np.repeat([1.0, 0.0], 5)
+    >>> years = [52407, 43248, 28612, 12663, 5317, 18790, 10673, 5710, 2585, 1462]
+    >>> deaths = [32, 104, 206, 186, 102, 2, 12, 28, 28, 31]
+    >>> X = np.column_stack([smokes, decade, decade**2, smokes * decade, years])
+    >>> model = GeneralizedLinearModel("poisson", exposure=4).fit(X, deaths)
+    >>> round(model.deviance_, 3), model.df_residual_
+    (1.635, 5.0)
+    >>> model.certificate_.holds
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "family": [str, Response, Categorical],
+        "link": [str, Link],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "offset": [str, Integral, None],
+        "exposure": [str, Integral, None],
+        "power": [Real],
+        "overdispersion": [Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "solver": [StrOptions(set(METHODS))],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "reference_class": "no_validation",  # type: ignore[dict-item]
+        **CONSTRAINTS,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        family: str | Response = "gaussian",
+        link: str | Link = "default",
+        *,
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        offset: str | int | None = None,
+        exposure: str | int | None = None,
+        power: float = 1.5,
+        overdispersion: float = 1.0,
+        tol: float = 1e-9,
+        max_iter: int = 100,
+        solver: str = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        reference_class: Any = None,
+        batch_size: int = 1,
+        learning_rate: str = "auto",
+        eta0: float | None = None,
+        power_t: float = 0.5,
+        momentum: float = 0.0,
+        random_state: Any = None,
+    ) -> None:
+        self.family = family
+        self.link = link
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.offset = offset
+        self.exposure = exposure
+        self.power = power
+        self.overdispersion = overdispersion
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.reference_class = reference_class
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.power_t = power_t
+        self.momentum = momentum
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        # An unknown family is for `fit` to refuse.
+        with suppress(ValueError):
+            negative = self._has_classes() or self._response().admits(np.array([-1.0])).all()
+            tags.target_tags.positive_only = not negative
+        return tags
+
+    # --- the problem ------------------------------------------------------------------------
+
+    def _has_classes(self) -> bool:
+        return categorical.is_categorical(self.family)
+
+    def _response(self) -> Response:
+        return chosen_response(self.family, self.power, self.overdispersion)
+
+    def _takes_counts(self) -> bool:
+        return not self._has_classes() and isinstance(self._response(), Binomial)
+
+    def _target_checks(self) -> dict[str, Any]:
+        return {"y_numeric": not self._has_classes(), "multi_output": self._takes_counts()}
+
+    def _is_plain(self, X: Any, y: Any) -> bool:
+        if self._has_classes():
+            return are_plain(X, y)
+        return super()._is_plain(X, y) and (y.ndim == 1 or self._takes_counts())
+
+    def _method(self) -> str:
+        return METHODS[self.solver]
+
+    def _labels_of(self) -> Any:
+        return labels_of if self._has_classes() else None
+
+    def _is_fair(self, survey: Survey) -> bool:
+        return not self._has_classes() or survey.gathered_all(labels_of)
+
+    def _loss(self, survey: Survey) -> GeneralizedLoss | Softmax:
+        if self._has_classes():
+            return categorical.loss_of(self, survey.labels)
+        response = self._response()
+        link = chosen_link(self.link, response)
+        if self.exposure is not None and link != LINKS["log"]:
+            raise ValueError(f"exposure goes with a log link only, and this is {link.label!r}")
+        return GeneralizedLoss.of(response, link)
+
+    def _offset_of(self, X: Any) -> Array | None:
+        return offset_of(X, place_of(self, "offset"), place_of(self, "exposure"))
+
+    def _target(self, block: Block, survey: Survey | None = None) -> Target:
+        if self._has_classes():
+            return categorical.target_of(block, survey.labels if survey else self.classes_)
+        return target_of(block, self._response(), self._offset_of(block.X))
+
+    def _check_block(self, block: Block) -> Sums:
+        if self._has_classes():
+            return categorical.checked_sums(block)
+        return checked_sums(block, self._target(block), self._response())
+
+    def _kept_columns(self) -> NDArray[np.intp] | None:
+        gone = {place_of(self, "offset"), place_of(self, "exposure")} - {None}
+        if not gone:
+            return None
+        return np.setdiff1d(np.arange(self.n_features_in_), list(gone))
+
+    def _objective(self, survey: Survey) -> Objective:
+        objective = super()._objective(survey)
+        l2 = np.zeros(objective.shape)
+        scale = objective.columns.scale
+        l2[:, : len(scale)] = self.alpha * total_weight(survey) / scale**2
+        return replace(objective, l2=l2)
+
+    # --- the fit ----------------------------------------------------------------------------
+
+    def _first_guess(self, objective: Objective, survey: Survey) -> Array:
+        if self._has_classes():
+            return categorical.first_guess(objective, survey)
+        return first_guess(objective, survey)
+
+    def _search(
+        self, objective: Objective, survey: Survey, sample: Source | None, method: Chosen
+    ) -> Search:
+        objective = yield from self._made_ready(objective, survey, method)
+        # The solution of a sample may be out of bounds for other rows.
+        sample = None if getattr(objective.loss, "is_bounded", False) else sample
+        return (yield from super()._search(objective, survey, sample, method))
+
+    def _descend(
+        self, objective: Objective, survey: Survey, sample: Source | None, method: Chosen
+    ) -> Descending:
+        objective = yield from self._made_ready(objective, survey, method)
+        return (yield from super()._descend(objective, survey, sample, method))
+
+    def _made_ready(
+        self, objective: Objective, survey: Survey, method: Chosen
+    ) -> Generator[Pass, Any, Objective]:
+        """The problem as a method takes it, if there is a start in its domain."""
+        loss = objective.loss
+        if not isinstance(loss, GeneralizedLoss):
+            return objective
+        if method.method != "newton":
+            # What a method takes as its first curvature must not be indefinite.
+            objective = replace(objective, loss=replace(loss, expected=True))
+        if not loss.is_bounded:
+            return objective
+        if method.method == "sgd":
+            raise ValueError(
+                f"solver='sgd' takes steps after which means need not be in the domain of "
+                f"link={loss.link.label!r}: use solver='gd' or 'auto', or another link"
+            )
+        start = self._start(objective, survey)
+        look = Pass("start", partial(objective.summarize, parameters=start, order=0))
+        at = yield from needed(look)
+        if not np.isfinite(at.loss):
+            raise ValueError(
+                f"no start was found from which all means are in the domain of link="
+                f"{loss.link.label!r} and family={loss.response.name!r}: fit an intercept, or "
+                "take another link"
+            )
+        return objective
+
+    def _finish(
+        self, objective: Objective, found: Minimum, survey: Survey, method: Chosen
+    ) -> Passes:
+        loss, polish = objective.loss, method.method not in SOLVERS
+        attributes: dict[str, Any]
+        if isinstance(loss, GeneralizedLoss):
+            fit = yield from look_back(objective, found, survey, self.max_iter, polish)
+            found, good = fit.found, fit.goodness
+            coef, intercept = objective.columns.to_user(found.parameters)
+            profiled = loss.response.name == "gaussian" and loss.link == LINKS["identity"]
+            log_likelihood = good.log_likelihood(loss.response, profiled)
+            attributes = {
+                "family_": loss.response,
+                "link_": loss.link,
+                "coef_": coef[0],
+                "intercept_": float(intercept[0]),
+                "_laplace": fit.laplace,
+                "_likelihood": None,
+            }
+        else:
+            seen = categorical.look_back(objective, found, survey, polish)
+            found, known, good = yield from seen
+            coef, intercept = objective.columns.to_user(found.parameters)
+            log_likelihood = -0.5 * good.deviance
+            attributes = {
+                "family_": Categorical(),
+                "link_": LINKS["logit"],
+                "classes_": survey.labels,
+                "coef_": coef,
+                "intercept_": intercept,
+                "_laplace": None,
+                "_likelihood": known,
+            }
+        attributes |= {
+            "n_iter_": found.steps,
+            "deviance_": good.deviance,
+            "null_deviance_": good.null_deviance,
+            "pearson_chi2_": good.pearson,
+            "dispersion_": good.dispersion,
+            "df_residual_": good.df_residual,
+            "log_likelihood_": log_likelihood,
+            "aic_": -2 * log_likelihood + 2 * good.n_parameters,
+            "bic_": -2 * log_likelihood + float(np.log(good.weight)) * good.n_parameters,
+            "_goodness": good,
+        }
+        return Found(attributes, self._certificate(objective, found, method))
+
+    def _adopt_found(self, found: Found, trace: Trace) -> None:
+        self.__dict__.pop("classes_", None)  # of an earlier fit to labels
+        super()._adopt_found(found, trace)
+
+    def _learned(self, objective: Objective, found: Minimum, survey: Survey) -> dict[str, Any]:
+        raise NotImplementedError  # `_finish` says it all
+
+    # --- predicting -------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The mean of the target: always one that the family can have.
+
+        Of a categorical target it is the probability of each class, in the order of
+        `classes_`; ``model.classes_[model.predict(X).argmax(axis=1)]`` is the most probable one.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows,), or (rows, classes)
+        """
+        return self._apply(X, self._means)
+
+    def _predictors(self, rows: Any) -> Array:
+        eta = np.asarray(rows @ self.coef_ + self.intercept_)
+        offset = self._offset_of(rows)
+        return eta if offset is None else eta + offset
+
+    def _means(self, rows: Any) -> Array:
+        if self._learned_classes():
+            return categorical.probabilities(self, rows)
+        return GeneralizedLoss(self.family_, self.link_).mean(self._predictors(rows))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """D², the share of the deviance that the model explains; R² for a Gaussian target.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source
+        y : array of shape (rows,), or (rows, 2) for counts of successes and failures
+            None if `X` is a source.
+        sample_weight : array of shape (rows,), optional
+
+        Returns
+        -------
+        float
+            1 less the deviance over that of the target's mean.
+        """
+        check_is_fitted(self)
+        source = self._training_source(X, y, sample_weight, reset=False)
+        if self._learned_classes():
+            left, weights = self._pass(source, partial(categorical.deviances, self)).values
+            if not weights.any():
+                raise ValueError(NOTHING)
+            null = -2 * special.xlogy(weights, weights / weights.sum()).sum()
+            return float(explained(left, null))
+        total, weighted = self._pass(source, lambda b: self._check_block(present(b))).values[0]
+        if not total:
+            raise ValueError(NOTHING)
+        loss, mean = GeneralizedLoss(self.family_, self.link_), weighted / total
+
+        def summarize(block: Block) -> Sums:
+            block = present(block)
+            target = self._target(block)
+            means = self._means(block.X), np.full(block.n_rows, mean)
+            weight = np.ones(block.n_rows) if target.weight is None else target.weight
+            return Sums((np.array([weight @ loss.deviance(target.y, mu) for mu in means]),))
+
+        left, null = self._pass(source, summarize).values[0]
+        return float(explained(np.array(left), np.array(null)))

@@ -1,0 +1,147 @@
+"""What a generalised linear model says about its own uncertainty: `summary` and `predictive`.
+
+A fit keeps the information of its last pass: of one predictor as `Laplace`, of the predictors of
+several classes as `ClassLikelihood`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from suffice.linear import categorical
+from suffice.linear.class_likelihood import ClassLikelihood
+from suffice.linear.class_prediction import ClassPrediction, predicted_classes
+from suffice.linear.covariance import Bread, checked_kind
+from suffice.linear.glm_loss import GeneralizedLoss
+from suffice.linear.glm_summary import GeneralizedSummary, bread_of, summarize_glm
+from suffice.linear.goodness import MOST_INFORMATION, Goodness
+from suffice.linear.laplace import Laplace, Prediction, prediction
+from suffice.linear.links import Link
+from suffice.linear.logistic_summary import bread_of as bread_of_classes
+from suffice.linear.losses import Softmax
+from suffice.linear.responses import Categorical
+from suffice.linear.summary import checked_level
+from suffice.numerics.double_double import Array
+from suffice.sources import Block
+
+if TYPE_CHECKING:
+    from suffice.linear.iterative_model import IterativeLinearModel as Model
+else:
+    Model = object
+
+
+class GeneralizedInference(Model):
+    """Standard errors, tests and predictions that widen, for generalised linear models."""
+
+    _saved_private = ("_laplace", "_likelihood", "_goodness")
+
+    _laplace: Laplace | None
+    _likelihood: ClassLikelihood | None
+    _goodness: Goodness
+
+    family_: Any
+    link_: Link
+    classes_: NDArray[Any]
+    dispersion_: float
+
+    def summary(
+        self,
+        level: float = 0.95,
+        *,
+        cov: str = "nonrobust",
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        clusters: Any = None,
+    ) -> GeneralizedSummary:
+        """The fit as a statistician reads it.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Coverage of the confidence intervals.
+        cov : {"nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster"}, default="nonrobust"
+            Where standard errors come from: the expected information and the dispersion, or a
+            sandwich over rows or clusters.
+        X, y, sample_weight : optional
+            The rows of the fit (or a Source as `X`), for all but "nonrobust": one more pass.
+        clusters : array of shape (rows,), str or Source, optional
+            For "cluster": a label for each row, the name of a column of `X`, or a source
+            whose target are the labels.
+
+        Returns
+        -------
+        GeneralizedSummary
+            Prints as a table; `to_frame()` gives the coefficients as a data frame.
+        """
+        check_is_fitted(self)
+        level, source = checked_level(level), None
+        self._known_laplace()
+        if checked_kind(cov, X, clusters) != "nonrobust":
+            source = self._training_source(X, y, sample_weight, reset=False)
+        return summarize_glm(self, level, cov, source, clusters)
+
+    @property
+    def covariance_(self) -> Array:
+        """Of the estimates, the intercept first, class after class; NaN where they are open."""
+        return self.summary().covariance
+
+    def _bread(self) -> Bread:
+        """What sandwich covariances are made of; see `suffice.linear.covariance`."""
+        if self._likelihood is not None:
+            return bread_of_classes(self, self._likelihood)
+        return bread_of(self)
+
+    def _codes(self, block: Block) -> NDArray[np.int64]:
+        return categorical.target_of(block, self.classes_).y.astype(np.int64)
+
+    def _known_laplace(self) -> tuple[Laplace, ...]:
+        """How well each predictor is known."""
+        if self._likelihood is not None:
+            return self._likelihood.laplace
+        if self._laplace is None:
+            raise ValueError(
+                f"this fit of {self.n_features_in_} columns has no information from which "
+                f"uncertainties could be told: it is computed up to {MOST_INFORMATION} "
+                "parameters, and where it is within float64's range"
+            )
+        return (self._laplace,)
+
+    def predictive(self, X: Any, level: float = 0.95) -> Prediction | ClassPrediction:
+        """Where the means of rows may lie, given how well the fit determines its parameters.
+
+        Laplace's approximation: the predictor is taken to be normal about its fitted value.
+        It widens away from the rows of the fit.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
+        level : float, default=0.95
+            Probability of the interval.
+
+        Returns
+        -------
+        Prediction, or ClassPrediction of a categorical target
+        """
+        check_is_fitted(self)
+        level, laplace = checked_level(level), self._known_laplace()
+        if self._learned_classes():
+            return predicted_classes(self, X, laplace, level)
+        loss = GeneralizedLoss(self.family_, self.link_)
+
+        def both(rows: Any) -> Array:
+            variance = self.dispersion_ * laplace[0].variance(rows)
+            return np.column_stack([self._predictors(rows), np.sqrt(variance)])
+
+        eta, deviation = self._apply(X, both).T
+        return prediction(loss, eta, deviation, level)
+
+    def _learned_classes(self) -> bool:
+        return isinstance(self.family_, Categorical)
+
+    def _fitted_loss(self) -> Softmax:
+        return categorical.loss_of(self, self.classes_)

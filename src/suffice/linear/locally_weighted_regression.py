@@ -1,0 +1,324 @@
+"""Locally weighted regression.
+
+    minimise over b, β:   Σ sᵢ exp(−‖xᵢ − q‖² / 2τ²) (b + β·(xᵢ − q) − yᵢ)² + α ‖β‖²
+
+for every query q anew; the prediction at q is b.  There is nothing to learn beforehand: the model
+keeps its rows.  A small bandwidth τ follows the data closely, a large one tends to one plane
+for all.  With `degree=0` there is no β, and b is the weighted mean of the targets (Nadaraya and
+Watson).  How the many small systems are solved is told in `suffice.linear.local_solution`.
+
+References: Cleveland and Devlin, "Locally weighted regression" (1988); Fan and Gijbels, "Local
+polynomial modelling and its applications" (1996).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from suffice.engines.passes import in_order, map_rows
+from suffice.fitting.base import Estimator
+from suffice.fitting.callbacks import FitTask
+from suffice.fitting.certificate import Certificate
+from suffice.fitting.trace import Trace
+from suffice.linear.local_moments import Rule
+from suffice.linear.local_rows import (
+    FARTHEST,
+    LEAF,
+    Floats,
+    LocalRows,
+    column_deviations,
+    spatial_order,
+)
+from suffice.linear.local_solution import predict_block
+from suffice.linear.model import as_columns, explained
+from suffice.sources import ArraySource, Block, Piece, Source, block_rows
+from suffice.sources.finite import describe_non_finite
+from suffice.sources.memory import RowRange, cut
+from suffice.statistics.moments import NOTHING, Moments
+
+MOST_BYTES = 2 << 30
+"""What a model may keep of its rows."""
+
+TOGETHER = 256
+"""Queries that are solved together."""
+
+
+class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
+    """A weighted least-squares model of its own around every query.
+
+    Parameters
+    ----------
+    bandwidth : float or "auto", default="auto"
+        τ, the standard deviation of the Gaussian weights.  "auto" is D n^(−1/(d + 4)): D the
+        root mean square distance of the rows from their mean, n their total weight, d the number
+        of columns that vary.
+    degree : {0, 1}, default=1
+        What is fitted around a query: a constant or a plane.
+    alpha : float, default=0.0
+        Penalty on the squares of the plane's slopes.  Far from the data, where the weights
+        vanish, any penalty turns the prediction into the weighted mean.
+    standardize : bool, default=False
+        Measure distances, and the slopes that `alpha` penalises, in standard deviations of
+        the columns.
+    tol : float, default=1e-10
+        Distant rows are left out of a prediction where it is proved that together they would
+        change it by no more than `tol` times the range of the target.  0 leaves none out.
+    n_jobs : int, optional
+        Threads for predictions; by default what `suffice.config` says.
+
+    Attributes
+    ----------
+    bandwidth_ : float
+        The bandwidth in use.
+    certificate_ : Certificate
+    trace_ : Trace
+
+    Notes
+    -----
+    Let ρ be the total weight of the rows left out over that of the rows kept, S the
+    weighted covariance of the latter, x̄ their mean, λ the least eigenvalue of S, Γ the distance
+    from x̄ to the farthest corner of the data and Y the target's range.  Leaving rows out changes
+    the prediction by at most
+
+        ρ √(1 + (q − x̄)ᵀS⁻¹(q − x̄)) √(1 + Γ²/λ) (Y + ‖β‖ Γ),
+
+    and by ρ Y if `degree=0`.  Where that is not below ``tol * Y``, the query is solved again from
+    all rows that any slope could need.
+
+    Directions in which the weighted standard deviation around a query is at most 1e-6 of the
+    bandwidth (or of the column's standard deviation, if that is less) get no slope.  A query far
+    from all rows is thus predicted by the plane through the nearest ones, and where a single one
+    has any weight by its target.  The rows that are looked at decide which directions these are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from suffice import LocallyWeightedRegression
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LocallyWeightedRegression().fit(X[:300], y[:300])
+    >>> round(model.score(X[300:], y[300:]), 2)
+    0.52
+    >>> bool(np.isfinite(model.predict(X[:1] + 1e6)).all())
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "degree": [Interval(Integral, 0, 1, closed="both")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "standardize": ["boolean"],
+        "tol": [Interval(Real, 0, 1, closed="left")],
+        "n_jobs": [Integral, None],
+    }
+    _saved_private = ("_rows", "_scales", "_target_shape")
+    _rows: LocalRows
+    _scales: Floats
+    """What each column's distances are measured in: 1, or its standard deviation."""
+    _target_shape: tuple[int, ...]
+
+    bandwidth_: float
+
+    def __init__(
+        self,
+        bandwidth: float | str = "auto",
+        *,
+        degree: int = 1,
+        alpha: float = 0.0,
+        standardize: bool = False,
+        tol: float = 1e-10,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.degree = degree
+        self.alpha = alpha
+        self.standardize = standardize
+        self.tol = tol
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # A mean with a bandwidth made for planes explains little of many columns.
+        tags.regressor_tags.poor_score = self.degree == 0
+        return tags
+
+    # --- fitting --------------------------------------------------------------------------
+
+    def _learn(self, source: Source, task: FitTask) -> None:
+        began = time.perf_counter()
+        with task.one_pass(lambda: {"bandwidth_": self.bandwidth_}):
+            self._target_shape = source.target_shape
+            self._keep(*gather(source, self._n_jobs()))
+        seconds = time.perf_counter() - began
+        self.trace_ = Trace().extended("rows gathered", float("nan"), seconds)
+        self.certificate_ = self._certify()
+
+    def _keep(self, X: Floats, y: Floats, weight: Floats) -> None:
+        """Set the bandwidth and store the rows in spatial order."""
+        deviations = column_deviations(X, weight)
+        columns = np.flatnonzero(deviations > 0)
+        deviations = deviations[columns]
+        self._scales = deviations if self.standardize else np.ones(len(columns))
+        if isinstance(self.bandwidth, str):
+            total = float(weight.sum())
+            spread = float(np.linalg.norm(deviations / self._scales))
+            self.bandwidth_ = (spread or 1.0) * total ** (-1 / (len(columns) + 4))
+        else:
+            self.bandwidth_ = float(self.bandwidth)
+        bandwidths = self.bandwidth_ * self._scales
+        values = X[:, columns]
+        with np.errstate(over="ignore", divide="ignore"):
+            spans = np.ptp(values, axis=0) / bandwidths
+        if not (spans < FARTHEST).all():
+            raise ValueError(
+                f"bandwidth={self.bandwidth_!r} is too small: column "
+                f"{columns[int(np.argmax(spans))]} spans more than {FARTHEST:.0e} bandwidths"
+            )
+        order = spatial_order(values / bandwidths, LEAF)
+        X, y = (np.ascontiguousarray(table[order].T) for table in (values, y))
+        self._rows = LocalRows(X, y, weight[order], columns, bandwidths, deviations)
+
+    def _certify(self) -> Certificate:
+        notes = []
+        constant = self.n_features_in_ - len(self._rows.columns)
+        if constant:
+            notes.append(f"{constant} constant columns have no influence")
+        return Certificate(
+            True,
+            "every prediction is that of all rows, but for some that are proved to change it by no "
+            f"more than {self.tol:g} times the target's range",
+            "rows kept in spatial order",
+            {"rows": float(self._rows.n_rows), "bandwidth": self.bandwidth_},
+            tuple(notes),
+        )
+
+    # --- predicting -----------------------------------------------------------------------
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array, data frame or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows,) or (rows, targets)
+        """
+        return self._apply(X, self._predicted)
+
+    def _predicted(self, queries: Any) -> Floats:
+        """Predictions of rows, a source's block at a time: the same bits from files."""
+        step = block_rows(self.n_features_in_)
+        parts = [
+            self._predict_together(np.asarray(queries[at : at + step], dtype=np.float64))
+            for at in range(0, len(queries), step)
+        ]
+        return np.concatenate(parts).reshape(len(queries), *self._target_shape)
+
+    def _predict_together(self, queries: Floats) -> Floats:
+        rows = self._rows
+        rule = Rule(self.degree, self.alpha * (self._scales / rows.units) ** 2, self.tol)
+        queries = queries[:, rows.columns]
+        order = spatial_order(rows.within_reach(queries) / rows.bandwidths, TOGETHER)
+        out = np.empty((len(queries), len(rows.y)))
+        out[order] = map_rows(
+            QueryBlocks(queries[order]),
+            lambda block: predict_block(rows, block.X, rule),
+            self._n_jobs(),
+        )
+        return out
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R², the share of the target's variance that the model explains.
+
+        Parameters
+        ----------
+        X : array, data frame or Source
+        y : array of shape (rows,) or (rows, targets)
+            None if `X` is a source.
+        sample_weight : array of shape (rows,), optional
+
+        Returns
+        -------
+        float
+            Averaged over the targets.
+        """
+        if not isinstance(X, Source):
+            return float(super().score(X, y, sample_weight))
+        self._check_scored(X, y, sample_weight)
+        k = int(np.prod(self._target_shape))
+
+        def summarize(block: Block) -> Moments:
+            message = describe_non_finite(block, X)
+            if message:
+                raise ValueError(message)
+            true = as_columns(block.y)
+            residual = true - as_columns(self._predicted(block.X))
+            return Moments.summarize(np.hstack([true, residual]), None, block.weight)
+
+        moments = self._pass(X, summarize)
+        squares = np.diagonal(moments.rounded_scatter)
+        left = squares[k:] + moments.weight.hi * np.square(moments.mean.hi[k:])
+        return float(np.mean(explained(left, squares[:k])))
+
+
+class QueryBlocks(ArraySource):
+    """Queries in spatial order, in blocks that are solved together."""
+
+    def pieces(self) -> Iterator[RowRange]:
+        return cut(self, TOGETHER)
+
+
+def gather(source: Source, n_jobs: int | None) -> tuple[Floats, Floats, Floats]:
+    """All rows of a source that have a weight: columns, targets and weights, in float64."""
+
+    def load(run: list[Piece]) -> list[tuple[Floats, Floats, Floats]]:
+        return [_checked(piece.load(), source) for piece in run]
+
+    _check_size(source.n_rows or 0, source)
+    parts: list[tuple[Floats, Floats, Floats]] = []
+    count = 0
+    with closing(in_order(source, load, n_jobs)) as runs:
+        for run in runs:
+            count += sum(len(weight) for _, _, weight in run)
+            _check_size(count, source)
+            parts += run
+    if not count:
+        raise ValueError(NOTHING)
+    X, y, weight = (np.concatenate(values) for values in zip(*parts, strict=True))
+    for what, values in (("column", X), ("target", y)):
+        with np.errstate(over="ignore"):
+            wide = np.flatnonzero(~np.isfinite(np.ptp(values, axis=0)))
+        if len(wide):
+            raise ValueError(f"{what} {wide[0]} spans more than float64's range: rescale it")
+    return X, y, weight
+
+
+def _check_size(n_rows: int, source: Source) -> None:
+    each = 8 * (source.n_columns + int(np.prod(source.target_shape)) + 1)
+    if n_rows * each > MOST_BYTES:
+        raise ValueError(
+            f"LocallyWeightedRegression keeps its rows: at least {n_rows:,} of {each} bytes each "
+            f"is more than {MOST_BYTES >> 30} GB. Fit a sample of the rows"
+        )
+
+
+def _checked(block: Block, source: Source) -> tuple[Floats, Floats, Floats]:
+    message = describe_non_finite(block, source)
+    if message:
+        raise ValueError(message)
+    X, y = np.asarray(block.X, dtype=np.float64), as_columns(block.y)
+    if block.weight is None:
+        return X, y, np.ones(len(X))
+    counted = block.weight > 0
+    return X[counted], y[counted], block.weight[counted]

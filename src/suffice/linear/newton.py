@@ -1,0 +1,100 @@
+"""Newton's method.
+
+    δ = −H⁻¹ ∇F(Θ)
+
+At the end H⁻¹∇F is the distance to the minimum, up to what H changes over that distance: so the
+loop knows when to stop, and H at the result is there for standard errors.
+
+Reference: Boyd and Vandenberghe, "Convex Optimization" (2004), section 9.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from scipy import linalg
+
+from suffice.linear.descent import Direction, Point, relative
+from suffice.linear.objective import Objective
+from suffice.numerics.double_double import UNIT, Array
+from suffice.statistics.curvature import Curvature
+
+
+class Newton:
+    """Directions from the Hessian; see `suffice.linear.descent.Method`.
+
+    Parameters
+    ----------
+    objective : Objective
+    first : array, optional
+        About the Hessian at the start, over all parameters, such as that of a sample of the
+        rows: the first pass then computes none.
+    """
+
+    last_step_counts = True
+    distance = staticmethod(relative)
+
+    def __init__(self, objective: Objective, first: Array | None = None) -> None:
+        self.objective = objective
+        self.hessian = first
+        self.order = 2 if first is None else 1
+        self.rank = objective.l2.size
+
+    def direction(self, at: Curvature, point: Point, before: Point | None) -> Direction:
+        yield from ()
+        if self.order == 2:
+            self.hessian = self.objective.hessian(at)
+        assert self.hessian is not None
+        solve, self.order = Directions(self.hessian), 2
+        self.rank, loss = solve.rank, self.objective.loss
+        if solve.indefinite and not getattr(loss, "expected", True):
+            # The expected Hessian is never indefinite.
+            self.objective = replace(self.objective, loss=replace(loss, expected=True))  # type: ignore[type-var]
+            return None
+        return -solve(point.gradient)
+
+
+class Directions:
+    """Solves H δ = g for an equilibrated H, by Cholesky or, if that fails, by eigenvectors.
+
+    Attributes
+    ----------
+    rank : int
+    indefinite : bool
+        Whether H bends downwards somewhere.
+    """
+
+    def __init__(self, hessian: Array) -> None:
+        diagonal = np.diagonal(hessian).copy()
+        self.indefinite = bool((diagonal < 0).any())
+        self.scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+        matrix = hessian / self.scale / self.scale[:, None]
+        dead = diagonal <= 0
+        matrix[dead, dead] = 1.0
+        self.rank = len(matrix) - int(dead.sum())
+        self._solve: Callable[[Array], Array]
+        try:
+            factor = linalg.cho_factor(matrix, lower=True, check_finite=False)
+            pivots = np.square(np.diagonal(factor[0]))
+            if pivots.min(initial=1.0) < 64 * len(matrix) * UNIT:
+                raise linalg.LinAlgError
+            self._solve = partial(linalg.cho_solve, factor, check_finite=False)
+        except linalg.LinAlgError:
+            self._solve = self._by_eigenvectors(matrix)
+
+    def _by_eigenvectors(self, matrix: Array) -> Callable[[Array], Array]:
+        values, vectors = linalg.eigh(matrix, check_finite=False)
+        floor = 64 * len(matrix) * UNIT * max(values[-1], 1.0)
+        self.indefinite |= bool(values[0] < -1e3 * floor)
+        kept = values > floor
+        self.rank -= int((~kept).sum())
+        inverse = np.zeros_like(values)
+        inverse[kept] = 1 / values[kept]
+        return lambda g: np.asarray(vectors @ (inverse * (vectors.T @ g)))
+
+    def __call__(self, gradient: Array) -> Array:
+        solved = self._solve(gradient.ravel() / self.scale) / self.scale
+        return np.asarray(solved).reshape(gradient.shape)

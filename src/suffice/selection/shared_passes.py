@@ -1,0 +1,62 @@
+"""Cross-validation of iterative models: all fits over the same readings of the rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import clone
+
+from suffice.fitting.in_step import in_step, on_some_rows
+from suffice.fitting.stepwise import Stepwise
+from suffice.selection.held_out import score_in_memory, score_source
+from suffice.selection.k_fits import KFits
+from suffice.sources import Source
+
+
+@dataclass
+class SharedPasses(KFits):
+    """Estimators fitted to the training rows of all splits at once.
+
+    Attributes
+    ----------
+    X, y : as the user passed them
+    """
+
+    X: Any = None
+    y: Any = None
+
+    def run(self) -> list[dict[str, Any]]:
+        """One result a candidate and split, in the form of scikit-learn's `_fit_and_score`."""
+        began, n_splits = time.perf_counter(), self.folds.n_splits
+        masks = [self._mask(split) for split in range(n_splits)]
+        source = self._watched()
+        fits = [
+            [on_some_rows(clone(candidate), source, mask) for mask in masks]
+            for candidate in self.candidates
+        ]
+        every = [fit for row in fits for fit in row]
+        in_step(every, source)
+        seconds = (time.perf_counter() - began) / len(every)
+        for fit in every:
+            if fit.failure is not None and self.error_score == "raise":
+                raise fit.failure
+            if fit.failure is None:
+                fit.model._warn_unless_proved()
+        found = [[{"fit_error": fit.error, "fit_time": seconds} for fit in row] for row in fits]
+        fitted = [[None if fit.failure else fit.model for fit in row] for row in fits]
+        score: Any = score_source if isinstance(self.X, Source) else score_in_memory
+        score(self, fitted, found)
+        return [result for results in found for result in results]
+
+
+def can_share(estimators: Sequence[Any]) -> bool:
+    """Whether these are iterative models whose fits can share passes."""
+    return all(
+        isinstance(estimator, Stepwise)
+        and type(estimator).__module__.startswith("suffice.")
+        and not hasattr(estimator, "_skl_callbacks")
+        for estimator in estimators
+    )
