@@ -613,3 +613,46 @@ def test_a_nan_beyond_the_gathered_rows_is_found():
         bad[row, 3] = np.nan
         with pytest.raises(ValueError, match=f"NaN: column 3, row {row}"):
             LogisticRegression().fit(bad, y)
+
+
+# --- where a certificate must not hold ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", [1e-5, 3e-7, 1e-7, 1e-8])
+def test_nearly_dependent_columns_are_right_or_doubted(noise):
+    rng = np.random.default_rng(0)
+    X, z = rng.normal(size=(200, 4)), rng.normal(size=200)
+    y = X[:, 0] + rng.logistic(size=200) > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LogisticRegression(C=np.inf).fit(np.c_[X, X[:, 0] + noise * z], y)
+    truth = LogisticRegression(C=np.inf).fit(np.c_[X, z], y).coef_[0, -1] / noise
+    right = abs(model.coef_[0, -1] - truth) <= 1e-4 * abs(truth)
+    assert right == model.certificate_.holds
+    assert right == (noise > 2e-7)
+
+
+def test_gradient_descent_does_not_take_a_falling_plain_for_a_minimum():
+    X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
+    with pytest.warns(ConvergenceWarning, match="separated"):
+        model = LogisticRegression(C=np.inf, solver="gd").fit(X, y)
+    assert model.separating_direction_.shape == (1, 2)
+
+
+def test_a_small_gap_alone_proves_nothing():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 4))
+    y = X[:, 0] + rng.logistic(size=200) > 0
+    # The squared penalty is so strong here that coefficients are tiny, yet not zero.
+    for power in (12, 14, 16, 20):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = LogisticRegression(C=10.0**power, l1_ratio=0.5).fit(X / 10.0**power, y)
+        assert model.coef_.any() or not model.certificate_.holds
+
+
+def test_columns_whose_squares_underflow():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(50, 2)) * [1.0, 1e-170]
+    with pytest.raises(ValueError, match=r"column 1 .* rescale"):
+        LogisticRegression(C=np.inf).fit(X, X[:, 0] > 0.3)

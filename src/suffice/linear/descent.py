@@ -123,9 +123,12 @@ class Method(Protocol):
     last_step_counts : bool
         Whether the step that is found small enough to stop is taken: one of Newton's
         squares what is left of the distance.
+    doubt : str
+        Why the distance cannot be relied on; empty if it can.
     """
 
     last_step_counts: bool
+    doubt: str
     objective: Objective
     order: int
     rank: int
@@ -205,6 +208,8 @@ def minimise_by(
         point = point or trial or Point(method.objective, stop.statistic, parameters)
     if point is None or not np.isfinite(point.value):
         raise ValueError("the objective is not finite where the fit starts: rescale the columns")
+    if converged and method.doubt:
+        converged, notes = False, (*notes, method.doubt)
     # The last step has been worked out: where it is sure to lead closer, it is taken.
     found = point.step() if converged and method.last_step_counts else point.parameters
     return Minimum(

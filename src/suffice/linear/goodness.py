@@ -259,7 +259,7 @@ def _settled(
             step = -Directions(found.hessian)(gradient)
         if relative(step, parameters + step) <= max(10 * found.distance, 1e-8):
             parameters = parameters + step
-    if root.shape[1] < len(root) and inside:
+    if root.shape[1] < len(root) and found.rank < parameters.size and inside:
         parameters = smallest(parameters[0], information, root, columns)[None]
     found = replace(found, parameters=parameters, rank=root.shape[1])
     if objective.l2.any():

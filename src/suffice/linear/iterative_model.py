@@ -178,4 +178,5 @@ class IterativeLinearModel(Stepwise):
             )
         if not found.converged and not found.notes:
             notes += (f"not converged after {found.steps} passes: raise max_iter",)
-        return Certificate(found.converged, claim, str(method), measures, notes)
+        sound = bool(np.isfinite([*measures.values()]).all())
+        return Certificate(found.converged and sound, claim, str(method), measures, notes)

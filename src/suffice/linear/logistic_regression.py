@@ -31,7 +31,7 @@ from suffice.fitting.trace import Trace
 from suffice.linear.class_likelihood import last_pass
 from suffice.linear.descent import STOPPED, Minimum, Search
 from suffice.linear.duality import duality_gap
-from suffice.linear.gradient_descent import CONSTRAINTS
+from suffice.linear.gradient_descent import CONSTRAINTS, Descending
 from suffice.linear.iterative_model import IterativeLinearModel
 from suffice.linear.logistic_inference import LogisticInference
 from suffice.linear.losses import Logistic, Softmax
@@ -59,6 +59,9 @@ METHODS = {
 
 ENOUGH_STEPS = 20
 """Passes after which a fit without a penalty is looked at for separation."""
+
+STATIONARY = 1e-6
+"""Violation of the optimality conditions, relative to the largest derivative, likewise."""
 
 GAP = 1e-9
 """Duality gap, relative to the loss of knowing nothing, up to which a fit counts as optimal."""
@@ -265,9 +268,21 @@ class LogisticRegression(LogisticInference, Classifier, IterativeLinearModel):
             )
             if direction is not None:
                 return replace(found, separating=direction)
-            if steps >= self.max_iter or found.steps == 0:
+            if steps >= self.max_iter or found.notes:
                 return found
             start, rows = found.parameters, None
+
+    def _descend(
+        self, objective: Objective, survey: Survey, sample: Source | None, method: Chosen
+    ) -> Descending:
+        found = yield from super()._descend(objective, survey, sample, method)
+        if any(self._strengths()) or STOPPED in found.notes:
+            return found
+        # A slope that falls for ever is gentle in the end, and looks like a minimum.
+        direction = yield from separating_direction(
+            objective, found, survey.sample(), sample is None
+        )
+        return found if direction is None else replace(found, separating=direction)
 
     def _finish(
         self, objective: Objective, found: Minimum, survey: Survey, method: Chosen
@@ -287,6 +302,8 @@ class LogisticRegression(LogisticInference, Classifier, IterativeLinearModel):
             weights = class_weights(self.class_weight, survey) * survey.label_weights
             gap = yield from duality_gap(objective, found, weights)
             small = bool(gap <= GAP * weights.sum() * np.log(len(weights)))
+            pulls = max(float(objective.l1.max()), float(np.abs(found.gradient).max()))
+            small = small and proof.stationarity <= STATIONARY * pulls
             notes = proof.notes if small else (*proof.notes, "the duality gap is still too large")
             proof = replace(
                 proof,

@@ -22,6 +22,11 @@ from suffice.linear.objective import Objective
 from suffice.numerics.double_double import UNIT, Array
 from suffice.statistics.curvature import Curvature
 
+NEARLY_DEPENDENT = (
+    "some columns depend on each other, but for less than float64 can resolve: the coefficients "
+    "along them are not determined; drop columns, or use a penalty"
+)
+
 
 class Newton:
     """Directions from the Hessian; see `suffice.linear.descent.Method`.
@@ -35,6 +40,7 @@ class Newton:
     """
 
     last_step_counts = True
+    doubt = ""
     distance = staticmethod(relative)
 
     def __init__(self, objective: Objective, first: Array | None = None) -> None:
@@ -54,7 +60,14 @@ class Newton:
             # The expected Hessian is never indefinite.
             self.objective = replace(self.objective, loss=replace(loss, expected=True))  # type: ignore[type-var]
             return None
+        # What is left out must be nothing but rounding: then the columns do depend on each other.
+        self.doubt = NEARLY_DEPENDENT if solve.left_out(point.gradient) > _noise(at) else ""
         return -solve(point.gradient)
+
+
+def _noise(at: Curvature) -> float:
+    """How large rounding may make a part of the gradient, in units of the root of the Hessian."""
+    return 1e3 * UNIT * float(np.sqrt(max(at.weight, 1.0)))
 
 
 class Directions:
@@ -75,6 +88,7 @@ class Directions:
         dead = diagonal <= 0
         matrix[dead, dead] = 1.0
         self.rank = len(matrix) - int(dead.sum())
+        self._left_out = np.empty((len(matrix), 0))
         self._solve: Callable[[Array], Array]
         try:
             factor = linalg.cho_factor(matrix, lower=True, check_finite=False)
@@ -91,9 +105,15 @@ class Directions:
         self.indefinite |= bool(values[0] < -1e3 * floor)
         kept = values > floor
         self.rank -= int((~kept).sum())
+        self._left_out = vectors[:, ~kept]
         inverse = np.zeros_like(values)
         inverse[kept] = 1 / values[kept]
         return lambda g: np.asarray(vectors @ (inverse * (vectors.T @ g)))
+
+    def left_out(self, gradient: Array) -> float:
+        """The largest part of a gradient along directions in which H is taken to be flat."""
+        parts = self._left_out.T @ (gradient.ravel() / self.scale)
+        return float(np.abs(parts).max(initial=0.0))
 
     def __call__(self, gradient: Array) -> Array:
         solved = self._solve(gradient.ravel() / self.scale) / self.scale

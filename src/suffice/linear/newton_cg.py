@@ -45,6 +45,7 @@ class NewtonCG:
     order = 1
     hessian: Array | None = None
     last_step_counts = False
+    doubt = ""
     distance = staticmethod(relative_norm)
 
     def __init__(

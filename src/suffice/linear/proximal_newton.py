@@ -56,6 +56,7 @@ class ProximalNewton:
 
     order = 2
     last_step_counts = False
+    doubt = ""
     distance = staticmethod(relative)
 
     def __init__(self, objective: Objective) -> None:

@@ -43,6 +43,7 @@ class QuasiNewton:
 
     order = 1
     last_step_counts = False
+    doubt = ""
     distance = staticmethod(relative)
     hessian: Array | None = None
 

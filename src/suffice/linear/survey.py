@@ -35,6 +35,9 @@ USEFUL = 4
 NEAR = 8.0
 """Deviations up to which a column's mean is left where it is, if all columns' are."""
 
+SMALLEST = 1e-150
+"""Deviations below have squares that underflow."""
+
 EXTREME = 1e100
 """Scales beyond are cut: their squares must stay numbers."""
 
@@ -196,6 +199,12 @@ def centre_and_scale(X: Any, weight: Array | None, centred: bool) -> tuple[Array
         unit = np.abs(X - centre).max(axis=0, initial=0.0)
         unit = np.where(unit > 0, unit, 1.0)
         squares = weight @ np.square((X - centre) / unit) / total
+    tiny = (unit < SMALLEST) & (unit > 0)
+    if tiny.any():
+        raise ValueError(
+            f"column {int(np.argmax(tiny))} (counted from 0) varies by less than {SMALLEST:.0e}: "
+            "its squares would underflow; rescale it"
+        )
     scale = unit * np.sqrt(squares)
     # A mean of a few deviations costs no digits, but taking it away costs a copy of the rows.
     if (np.abs(centre) <= NEAR * scale).all():

@@ -215,6 +215,10 @@ random_state
         scores = np.array([result["test_scores"] for result in results]).reshape(shape)
         self.scores_ = np.moveaxis(scores, 2, 0)
         stacked = [_parameters(model) for model in fitted.reshape(-1)]
+        if len({part.shape for part in stacked}) > 1:
+            raise ValueError(
+                "a class is missing from the training rows of a fold: use stratified folds (cv=5)"
+            )
         paths = np.array(stacked).reshape(*shape, *stacked[0].shape)
         self.coefs_paths_ = np.moveaxis(paths, 2, 0)
         steps = [int(model.n_iter_[0]) for model in fitted.reshape(-1)]
