@@ -54,6 +54,9 @@ MANY_PREDICTORS = 50
 THINNED = 16
 """A sample begins with one in so many of its rows."""
 
+COARSE = 4
+"""One in so many rows of a sample tells the curvature at its start well enough."""
+
 ROUGHLY = 0.03
 """How well, in norms, a sample's own problem is solved: it is not the one that is asked for."""
 
@@ -131,7 +134,8 @@ def minimise(
     curvature: Array | None = None
     for rows in _samples(sample, objective.shape[1]):
         part = objective.scaled((rows.n_rows or 1) / n_rows)
-        way = yield from _method(method, part, start, rows, 1.0)
+        some = _thinned(rows, COARSE) if method == "quasi-newton" else rows
+        way = yield from _method(method, part, start, some, (some.n_rows or 1) / (rows.n_rows or 1))
         early = yield from minimise_by(
             way,
             start,
@@ -156,10 +160,15 @@ def _samples(sample: Any, n_parameters: int) -> list[Source]:
     """A sample, before it a part of it where that is large enough to begin with."""
     if sample is None:
         return []
-    X, y, weight = sample.X[::THINNED], sample.y[::THINNED], sample.weight
-    if X.shape[0] < ROWS_PER_PARAMETER // 4 * n_parameters:
-        return [sample]
-    return [as_source(X, y, None if weight is None else weight[::THINNED]), sample]
+    part = _thinned(sample, THINNED)
+    enough = (part.n_rows or 0) >= ROWS_PER_PARAMETER // 4 * n_parameters
+    return [part, sample] if enough else [sample]
+
+
+def _thinned(sample: Any, every: int) -> Source:
+    """One in so many of the rows of a sample."""
+    weight = None if sample.weight is None else sample.weight[::every]
+    return as_source(sample.X[::every], sample.y[::every], weight)
 
 
 def _method(

@@ -168,7 +168,10 @@ class Curvature:
 def predictors(X: Any, parameters: Array) -> Array:
     """Θ aᵢ of some rows, of shape (predictors, rows); see `Curvature.summarize`."""
     d = X.shape[1]
-    eta = np.ascontiguousarray((X @ parameters[:, :d].T).T)
+    if sparse.issparse(X):
+        eta = np.ascontiguousarray((X @ parameters[:, :d].T).T)
+    else:
+        eta = parameters[:, :d] @ X.T
     if parameters.shape[1] > d:
         eta += parameters[:, d:]
     return eta
