@@ -396,9 +396,6 @@ default="auto"
         self.__dict__.pop("classes_", None)  # of an earlier fit to labels
         super()._adopt_found(found, trace)
 
-    def _learned(self, objective: Objective, found: Minimum, survey: Survey) -> dict[str, Any]:
-        raise NotImplementedError  # `_finish` says it all
-
     # --- predicting -------------------------------------------------------------------------
 
     def predict(self, X: Any) -> NDArray[np.float64]:

@@ -49,9 +49,9 @@ class IterativeLinearModel(Stepwise):
     def _target(self, block: Block, survey: Survey) -> Target:
         """How a block's target enters the loss."""
 
-    @abstractmethod
     def _learned(self, objective: Objective, found: Minimum, survey: Survey) -> dict[str, Any]:
-        """The attributes of a fitted model."""
+        """The attributes of a fitted model, unless `_finish` finds them with more passes."""
+        return {}
 
     @abstractmethod
     def _first_guess(self, objective: Objective, survey: Survey) -> Array:

@@ -16,6 +16,7 @@ Reference: Ghaoui, Viallon and Rabbani, "Safe feature elimination" (2012).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -77,7 +78,7 @@ def gamma(k: int) -> float:
     return k * UNIT / (1 - k * UNIT)
 
 
-class Columns:
+class Columns(ABC):
     """Centred and weighted columns, and what they are asked for.
 
     Attributes
@@ -112,25 +113,25 @@ class Columns:
         """The problem of one target."""
         return OneTargetOfColumns(self, number)
 
+    @abstractmethod
     def dots(self, chosen: Indices | None, r: Array) -> Array:
         """Products of some columns, or of all, with a vector."""
-        raise NotImplementedError
 
+    @abstractmethod
     def combined(self, chosen: Indices, values: Array) -> Array:
         """The sum of some columns times values."""
-        raise NotImplementedError
 
+    @abstractmethod
     def gram(self, rows: Indices, columns: Indices) -> Array:
         """Products of some columns with some."""
-        raise NotImplementedError
 
+    @abstractmethod
     def products_of_rows(self, chosen: Indices, scale: Array) -> Array:
         """Z diag(scale) Zᵀ of some columns Z, of shape (rows, rows)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stored(self) -> Stored:
         """The columns as they are in memory, for coordinate descent on the residual."""
-        raise NotImplementedError
 
     def in_chunks(self, work: Callable[[slice], Any]) -> list[Any]:
         """Do something with all columns, some at a time; in order, whatever the threads."""
