@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -357,3 +358,49 @@ def test_squares_take_one_step():
     assert passes == 2
     exact = np.linalg.lstsq(np.hstack([X, np.ones((50, 1))]), y)[0].T
     np.testing.assert_allclose(found.parameters, exact, atol=1e-12)
+
+
+def passes_by_order(search, source):
+    """What a search found, and what it asked each pass for."""
+    asked, orders = next(search), []
+    try:
+        while True:
+            orders.append(asked.summarize.keywords["order"])
+            asked = search.send(reduce(source, asked.summarize))
+    except StopIteration as end:
+        return end.value, orders
+
+
+def test_a_first_curvature_saves_hessians():
+    """Gradients lead close to the minimum, a Hessian is taken there, the rest is gradients."""
+    objective, source, start = problem(Logistic(), l2=0.1)
+    plain, orders = passes_by_order(
+        minimise_by(Newton(objective), start, tol=1e-9, max_iter=50), source
+    )
+    assert set(orders) == {2}
+    near = plain.parameters * 1.01
+    first = objective.hessian(
+        reduce(source, partial(objective.summarize, parameters=near, order=2))
+    )
+    for needs_hessian, hessians in ((True, 1), (False, 0)):
+        way = Newton(objective, first * 1.05, needs_hessian)
+        found, orders = passes_by_order(minimise_by(way, near, tol=1e-9, max_iter=50), source)
+        assert orders.count(2) == hessians
+        assert orders[0] == 1
+        assert found.converged
+        np.testing.assert_allclose(found.parameters, plain.parameters, rtol=1e-9)
+        if needs_hessian:
+            np.testing.assert_allclose(found.hessian, plain.hessian, rtol=1e-4, atol=1e-6)
+        else:
+            assert found.hessian is None
+
+
+def test_a_bad_first_curvature_is_replaced():
+    objective, source, start = problem(Logistic(), l2=0.1)
+    plain, _ = answer(minimise_by(Newton(objective), start, tol=1e-10, max_iter=50), source)
+    way = Newton(objective, np.diag(np.geomspace(1e-3, 1e3, objective.l2.size)), False)
+    found, orders = passes_by_order(minimise_by(way, start, tol=1e-10, max_iter=50), source)
+    assert orders[:1] == [1]
+    assert 2 in orders
+    assert found.converged
+    np.testing.assert_allclose(found.parameters, plain.parameters, rtol=1e-9)

@@ -444,3 +444,21 @@ def test_errors_say_what_is_needed() -> None:
         model.predictive(X, level=0)
     with pytest.raises(ValueError, match="expecting 3 features"):
         model.predictive(X[:, :2])
+
+
+@pytest.mark.compiled
+def test_standard_errors_of_many_rows():
+    """A fit that starts on a sample takes a Hessian only close to the maximum."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((60_000, 6)) * np.logspace(-3, 3, 6) + 3
+    eta = (X - 3) @ (rng.standard_normal(6) / np.logspace(-3, 3, 6))
+    y = (rng.random(len(X)) < 1 / (1 + np.exp(-eta))).astype(int)
+    model = LogisticRegression(C=np.inf).fit(X, y)
+    A = np.column_stack([np.ones(len(X)), X])
+    p = 1 / (1 + np.exp(-(A @ np.append(model.intercept_, model.coef_))))
+    scale = np.linalg.norm(A, axis=0)
+    H = (A / scale).T @ (A / scale * (p * (1 - p))[:, None])
+    exact = np.sqrt(np.diag(np.linalg.inv(H))) / scale
+    np.testing.assert_allclose(model.summary().std_err, exact, rtol=2e-5)
+    steps = model.trace_.to_frame()["step"].tolist()
+    assert steps.count("newton: gradient") > steps.count("newton: gradient and Hessian")

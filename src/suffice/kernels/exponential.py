@@ -36,26 +36,32 @@ def exp_of_differences(values: Floats, rows: Floats) -> None:
     values : (rows, columns), overwritten
     rows : (rows,)
     """
-    n = values.shape[1]
-    rounded, power = np.empty(n), np.empty(n)
-    bits, power_bits = rounded.view(np.int64), power.view(np.int64)
+    rounded, power = np.empty(values.shape[1]), np.empty(values.shape[1])
     for i in range(values.shape[0]):
         x = values[i]
-        for j in range(n):
+        for j in range(len(x)):
             x[j] = max(x[j] - rows[i], LOWEST)
-        for j in range(n):
-            rounded[j] = x[j] * LOG2_E + NEAREST
-        for j in range(n):
-            power_bits[j] = (bits[j] + 1023) << 52
-        for j in range(n):
-            k = rounded[j] - NEAREST
-            r = (x[j] - k * LOG_2_HIGH) - k * LOG_2_LOW
-            # In pairs and not one after the other: four products can be under way at once.
-            r2 = r * r
-            r4 = r2 * r2
-            a = 0.5000000000000019 + r * 0.1666666666666668
-            b = 0.0416666666664881 + r * 0.008333333333319601
-            c = 0.0013888888952314775 + r * 0.00019841269890047113
-            d = 2.4801485482328494e-05 + r * 2.755724091857897e-06
-            e = 2.763263963904103e-07 + r * 2.5110037605963777e-08
-            x[j] = power[j] * (1.0 + (r + r2 * ((a + r2 * b) + r4 * ((c + r2 * d) + r4 * e))))
+        exp_in_place(x, rounded, power)
+
+
+@kernel
+def exp_in_place(x: Floats, rounded: Floats, power: Floats) -> None:
+    """exp of each number between −600 and 700; the other two arrays are room to work in."""
+    n = len(x)
+    bits, power_bits = rounded.view(np.int64), power.view(np.int64)
+    for j in range(n):
+        rounded[j] = x[j] * LOG2_E + NEAREST
+    for j in range(n):
+        power_bits[j] = (bits[j] + 1023) << 52
+    for j in range(n):
+        k = rounded[j] - NEAREST
+        r = (x[j] - k * LOG_2_HIGH) - k * LOG_2_LOW
+        # In pairs and not one after the other: four products can be under way at once.
+        r2 = r * r
+        r4 = r2 * r2
+        a = 0.5000000000000019 + r * 0.1666666666666668
+        b = 0.0416666666664881 + r * 0.008333333333319601
+        c = 0.0013888888952314775 + r * 0.00019841269890047113
+        d = 2.4801485482328494e-05 + r * 2.755724091857897e-06
+        e = 2.763263963904103e-07 + r * 2.5110037605963777e-08
+        x[j] = power[j] * (1.0 + (r + r2 * ((a + r2 * b) + r4 * ((c + r2 * d) + r4 * e))))

@@ -298,6 +298,8 @@ default="auto"
 
     # --- the fit ----------------------------------------------------------------------------
 
+    _takes_last_hessian = True
+
     def _first_guess(self, objective: Objective, survey: Survey) -> Array:
         if self._has_classes():
             return categorical.first_guess(objective, survey)

@@ -39,6 +39,9 @@ class IterativeLinearModel(Stepwise):
     coef_: Array
     intercept_: Any
 
+    _takes_last_hessian = False
+    """Whether `_finish` takes the Hessian at the minimum itself."""
+
     # --- what a model says ------------------------------------------------------------------
 
     @abstractmethod
@@ -98,9 +101,9 @@ class IterativeLinearModel(Stepwise):
             raise ValueError(NOTHING)
         objective, descends = self._objective(survey), self._method() in gradient_descent.SOLVERS
         if descends:
-            objective = recentred(objective, survey.sample())
+            objective = recentred(objective, survey.sample)
         method = chosen(self._method(), objective.shape, survey.count, self._l1() > 0)
-        sample = survey.sample() if stride > 1 and self._is_fair(survey) else None
+        sample = survey.sample if stride > 1 and self._is_fair(survey) else None
         search = self._descend if descends else self._search
         found = yield from search(objective, survey, sample, method)
         return (yield from self._finish(objective, found, survey, method))
@@ -125,6 +128,7 @@ class IterativeLinearModel(Stepwise):
                 method=method.method,
                 tol=self.tol,
                 max_iter=self.max_iter,
+                needs_hessian=not self._takes_last_hessian,
             )
         )
 
@@ -142,7 +146,7 @@ class IterativeLinearModel(Stepwise):
 
     def _objective(self, survey: Survey) -> Objective:
         """The problem, in columns of about mean 0 and variance 1."""
-        loss, kept, some = self._loss(survey), self._kept_columns(), survey.sample()
+        loss, kept, some = self._loss(survey), self._kept_columns(), survey.sample
         X = some.X if kept is None else some.X[:, kept]  # type: ignore[attr-defined]
         centre, scale = centre_and_scale(X, some.weight, self.fit_intercept)  # type: ignore[attr-defined]
         columns = Columns(centre, scale, self.fit_intercept, kept, self.n_features_in_)

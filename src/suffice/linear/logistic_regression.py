@@ -34,7 +34,7 @@ from suffice.linear.duality import duality_gap
 from suffice.linear.gradient_descent import CONSTRAINTS, Descending
 from suffice.linear.iterative_model import IterativeLinearModel
 from suffice.linear.logistic_inference import LogisticInference
-from suffice.linear.losses import Logistic, Softmax
+from suffice.linear.losses import COMPILED_FROM, Logistic, Softmax
 from suffice.linear.methods import Chosen, minimise
 from suffice.linear.objective import Objective, Target
 from suffice.linear.separation import separating_direction
@@ -222,7 +222,9 @@ class LogisticRegression(LogisticInference, Classifier, IterativeLinearModel):
             )
         if self.reference_class is not None:
             return Softmax.against(classes, self.reference_class)
-        return Logistic() if len(classes) == 2 else Softmax(len(classes))
+        if len(classes) > 2:
+            return Softmax(len(classes))
+        return Logistic(compiled=survey.count >= COMPILED_FROM)
 
     def _is_fair(self, survey: Survey) -> bool:
         return survey.gathered_all(self._labels)
@@ -264,7 +266,7 @@ class LogisticRegression(LogisticInference, Classifier, IterativeLinearModel):
             if found.converged or STOPPED in found.notes:
                 return found
             direction = yield from separating_direction(
-                objective, found, survey.sample(), sample is None
+                objective, found, survey.sample, sample is None
             )
             if direction is not None:
                 return replace(found, separating=direction)
@@ -279,9 +281,7 @@ class LogisticRegression(LogisticInference, Classifier, IterativeLinearModel):
         if any(self._strengths()) or STOPPED in found.notes:
             return found
         # A slope that falls for ever is gentle in the end, and looks like a minimum.
-        direction = yield from separating_direction(
-            objective, found, survey.sample(), sample is None
-        )
+        direction = yield from separating_direction(objective, found, survey.sample, sample is None)
         return found if direction is None else replace(found, separating=direction)
 
     def _finish(

@@ -57,8 +57,9 @@ THINNED = 16
 COARSE = 4
 """One in so many rows of a sample tells the curvature at its start well enough."""
 
-ROUGHLY = 0.03
-"""How well, in norms, a sample's own problem is solved: it is not the one that is asked for."""
+ROUGHLY = 0.1, 0.03
+"""How small, in norms, the last step is for a sample's own problem, which is not the one that is
+asked for: of Newton's method, whose last step squares the distance, and of others."""
 
 EARLY_STEPS = 15, 40
 """Most passes over a sample, of Newton's method and of others."""
@@ -113,6 +114,7 @@ def minimise(
     method: str,
     tol: float,
     max_iter: int,
+    needs_hessian: bool = True,
 ) -> Search:
     """Minimise an objective by one of the methods.
 
@@ -128,6 +130,8 @@ def minimise(
     tol : float
     max_iter : int
         Most passes over all rows.
+    needs_hessian : bool
+        Whether a method that takes Hessians is to take one close to the minimum.
     """
     if method == "proximal-newton" and objective.l1.size > MOST_HESSIAN:
         return (yield from working_sets(objective, start, tol=tol, max_iter=max_iter))
@@ -139,7 +143,7 @@ def minimise(
         early = yield from minimise_by(
             way,
             start,
-            tol=ROUGHLY,
+            tol=ROUGHLY[method != "newton"],
             max_iter=EARLY_STEPS[method != "newton"],
             source=rows,
             step="sample",
@@ -150,7 +154,7 @@ def minimise(
             start, curvature = early.parameters, early.hessian
     share = 1.0 if sample is None else (sample.n_rows or 1) / n_rows
     if method == "newton" and curvature is not None:
-        way = Newton(objective, curvature / share)
+        way = Newton(objective, curvature / share, needs_hessian)
     else:
         way = yield from _method(method, objective, start, sample, share)
     return (yield from minimise_by(way, start, tol=tol, max_iter=max_iter, step=method))

@@ -5,6 +5,9 @@
 At the end H⁻¹∇F is the distance to the minimum, up to what H changes over that distance: so the
 loop knows when to stop, and H at the result is there for standard errors.
 
+A Hessian costs as much as several gradients.  Where a sample of the rows has told about what it
+is, gradients alone come close, and one Hessian is taken there.
+
 Reference: Boyd and Vandenberghe, "Convex Optimization" (2004), section 9.5.
 """
 
@@ -19,6 +22,7 @@ from scipy import linalg
 
 from suffice.linear.descent import Direction, Point, relative
 from suffice.linear.objective import Objective
+from suffice.linear.quasi_newton import Secants
 from suffice.numerics.double_double import UNIT, Array
 from suffice.statistics.curvature import Curvature
 
@@ -26,6 +30,14 @@ NEARLY_DEPENDENT = (
     "some columns depend on each other, but for less than float64 can resolve: the coefficients "
     "along them are not determined; drop columns, or use a penalty"
 )
+
+
+FAST = 0.2
+"""A distance that shrinks by less than this factor in a pass calls for a new Hessian."""
+
+CLOSE = 1e-4
+"""Relative distance from the minimiser at which a Hessian serves as that of the minimiser: by about
+such a share the standard errors of a fit of many rows may be off."""
 
 
 class Newton:
@@ -36,33 +48,61 @@ class Newton:
     objective : Objective
     first : array, optional
         About the Hessian at the start, over all parameters, such as that of a sample of the
-        rows: the first pass then computes none.
+        rows.  Passes then compute gradients alone for as long as these, with what the steps
+        tell of the curvature, bring the minimum quickly closer.
+    needs_hessian : bool
+        Whether a Hessian close to the minimum is wanted in any case, for standard errors.
     """
 
     last_step_counts = True
     doubt = ""
     distance = staticmethod(relative)
+    hessian: Array | None = None
 
-    def __init__(self, objective: Objective, first: Array | None = None) -> None:
-        self.objective = objective
-        self.hessian = first
-        self.order = 2 if first is None else 1
+    def __init__(
+        self, objective: Objective, first: Array | None = None, needs_hessian: bool = True
+    ) -> None:
+        self.objective, self.needs_hessian = objective, needs_hessian
         self.rank = objective.l2.size
+        self.saves_hessians = first is not None
+        self.order, self.size = 2, np.inf
+        if first is not None:
+            self.order = 1
+            self._start_from(first)
 
     def direction(self, at: Curvature, point: Point, before: Point | None) -> Direction:
         yield from ()
         if self.order == 2:
             self.hessian = self.objective.hessian(at)
-        assert self.hessian is not None
-        solve, self.order = Directions(self.hessian), 2
-        self.rank, loss = solve.rank, self.objective.loss
+            self._start_from(self.hessian)
+        elif before is not None:
+            self.inverse.learn(before, point)
+        computed, self.order = self.order, 2
+        solve, loss = self.solve, self.objective.loss
+        self.rank = solve.rank
         if solve.indefinite and not getattr(loss, "expected", True):
             # The expected Hessian is never indefinite.
             self.objective = replace(self.objective, loss=replace(loss, expected=True))  # type: ignore[type-var]
             return None
         # What is left out must be nothing but rounding: then the columns do depend on each other.
         self.doubt = NEARLY_DEPENDENT if solve.left_out(point.gradient) > _noise(at) else ""
-        return -solve(point.gradient)
+        step = -self.inverse(point.gradient)
+        if self.saves_hessians and self.rank == self.objective.l2.size:
+            self.order = self._next_order(computed, relative(step, point.parameters + step))
+        return step
+
+    def _start_from(self, hessian: Array) -> None:
+        self.solve = Directions(hessian)
+        self.inverse = Secants(self.solve)
+
+    def _next_order(self, computed: int, size: float) -> int:
+        """Whether the next pass takes a Hessian (2) or only a gradient (1)."""
+        # A step from the Hessian of its own point squares the distance.
+        shrinks = size if computed == 2 else size / self.size if self.size < np.inf else FAST
+        expected, self.size = size * shrinks, size
+        if computed == 2:
+            self.needs_hessian &= size > CLOSE
+        return 2 if shrinks > FAST or (self.needs_hessian and expected < CLOSE) else 1
 
 
 def _noise(at: Curvature) -> float:

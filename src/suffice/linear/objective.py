@@ -36,8 +36,8 @@ from suffice.statistics.sums import Sums
 MOST_KEPT = 1 << 28
 """Bytes of second derivatives that are kept between the products with one Hessian."""
 
-CHUNK_CELLS = 1 << 17
-"""Cells of a chunk: a megabyte."""
+CHUNK_CELLS = 1 << 18
+"""Cells of a chunk: two megabytes."""
 
 MOST_DERIVATIVES = 1 << 22
 """Derivatives by predictors that are held at once for sparse rows."""

@@ -143,7 +143,7 @@ def _on_columns(
             parameters[:, inside],
             tol=tol,
             max_iter=max(max_iter, 1),
-            source=gathered.sample(),
+            source=gathered.sample,
             step=f"{len(chosen)} columns",
         )
     )

@@ -49,17 +49,31 @@ class QuasiNewton:
 
     def __init__(self, objective: Objective, precondition: Precondition) -> None:
         self.objective, self.rank = objective, objective.l2.size
-        self.precondition = precondition
-        self.steps: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY)
+        self.inverse = Secants(precondition)
 
     def direction(self, at: Curvature, point: Point, before: Point | None) -> Direction:
         yield from ()
         if before is not None:
-            self._learn(point.parameters - before.parameters, point.gradient - before.gradient)
-        return -self(point.gradient)
+            self.inverse.learn(before, point)
+        return -self.inverse(point.gradient)
 
-    def _learn(self, step: Array, change: Array) -> None:
+
+class Secants:
+    """B: an approximate inverse Hessian, corrected by the last steps.
+
+    Parameters
+    ----------
+    precondition : function of a gradient
+        The approximate inverse Hessian to start from.
+    """
+
+    def __init__(self, precondition: Precondition) -> None:
+        self.precondition = precondition
+        self.steps: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY)
+
+    def learn(self, before: Point, after: Point) -> None:
         """Remember a step and the change of the gradient along it."""
+        step, change = after.parameters - before.parameters, after.gradient - before.gradient
         bend = float(np.sum(step * change))
         # In the rounding of the gradient a change says nothing.
         if bend > 1e-12 * np.linalg.norm(step) * np.linalg.norm(change):

@@ -65,7 +65,7 @@ def squared_descent(
     survey: Survey = yield from needed(survey_pass(stride, None, check))
     if not survey.count:
         raise ValueError(NOTHING)
-    some: Any = survey.sample()
+    some: Any = survey.sample
     about, _ = centre_and_scale(some.X, some.weight, not source.sparse)
     look = Pass("columns", partial(_deviations, about=about, targets=targets))
     sums: Sums = yield from needed(look)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,7 @@ class Survey:
             seen.update(coded(labels(part))[0].tolist() if part.n_rows else ())
         return len(seen) == len(self.weights)
 
+    @cached_property
     def sample(self) -> Source:
         """The gathered rows as a source."""
         blocks = [block for block in self.parts if block.n_rows]
@@ -196,9 +197,11 @@ def centre_and_scale(X: Any, weight: Array | None, centred: bool) -> tuple[Array
         if centred:
             # A constant column less its rounded mean would be a tiny intercept, not nothing.
             centre = np.where((X == X[:1]).all(axis=0), X[0], centre)
-        unit = np.abs(X - centre).max(axis=0, initial=0.0)
+        away = X - centre
+        unit = np.maximum(away.max(axis=0), -away.min(axis=0))
         unit = np.where(unit > 0, unit, 1.0)
-        squares = weight @ np.square((X - centre) / unit) / total
+        away /= unit
+        squares = weight @ np.square(away, out=away) / total
     tiny = (unit < SMALLEST) & (unit > 0)
     if tiny.any():
         raise ValueError(
