@@ -372,7 +372,7 @@ def passes_by_order(search, source):
 
 
 def test_a_first_curvature_saves_hessians():
-    """Gradients lead close to the minimum, a Hessian is taken there, the rest is gradients."""
+    """Gradients lead closer, one Hessian is taken where it pays, the rest is gradients."""
     objective, source, start = problem(Logistic(), l2=0.1)
     plain, orders = passes_by_order(
         minimise_by(Newton(objective), start, tol=1e-9, max_iter=50), source
@@ -382,17 +382,14 @@ def test_a_first_curvature_saves_hessians():
     first = objective.hessian(
         reduce(source, partial(objective.summarize, parameters=near, order=2))
     )
-    for needs_hessian, hessians in ((True, 1), (False, 0)):
+    for needs_hessian in (True, False):
         way = Newton(objective, first * 1.05, needs_hessian)
         found, orders = passes_by_order(minimise_by(way, near, tol=1e-9, max_iter=50), source)
-        assert orders.count(2) == hessians
-        assert orders[0] == 1
+        assert (orders[0], orders.count(2)) == (1, 1)
         assert found.converged
         np.testing.assert_allclose(found.parameters, plain.parameters, rtol=1e-9)
         if needs_hessian:
             np.testing.assert_allclose(found.hessian, plain.hessian, rtol=1e-4, atol=1e-6)
-        else:
-            assert found.hessian is None
 
 
 def test_a_bad_first_curvature_is_replaced():

@@ -51,7 +51,7 @@ MOST_BLOCKS = 1 << 23
 MANY_PREDICTORS = 50
 """Predictors whose pairs are too many for a Hessian."""
 
-THINNED = 16
+THINNED = 8
 """A sample begins with one in so many of its rows."""
 
 COARSE = 4

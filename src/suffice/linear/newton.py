@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 from scipy import linalg
 
-from suffice.linear.descent import Direction, Point, relative
+from suffice.linear.descent import Direction, Point, relative, relative_norm
 from suffice.linear.objective import Objective
 from suffice.linear.quasi_newton import Secants
 from suffice.numerics.double_double import UNIT, Array
@@ -35,9 +35,12 @@ NEARLY_DEPENDENT = (
 FAST = 0.2
 """A distance that shrinks by less than this factor in a pass calls for a new Hessian."""
 
-CLOSE = 1e-4
+CLOSE = 3e-5
 """Relative distance from the minimiser at which a Hessian serves as that of the minimiser: by about
 such a share the standard errors of a fit of many rows may be off."""
+
+DONE, WORTH_A_HESSIAN = 1e-10, 5
+"""A Hessian is taken where more than so many gradients would be needed to come so close."""
 
 
 class Newton:
@@ -88,7 +91,7 @@ class Newton:
         self.doubt = NEARLY_DEPENDENT if solve.left_out(point.gradient) > _noise(at) else ""
         step = -self.inverse(point.gradient)
         if self.saves_hessians and self.rank == self.objective.l2.size:
-            self.order = self._next_order(computed, relative(step, point.parameters + step))
+            self.order = self._next_order(computed, relative_norm(step, point.parameters + step))
         return step
 
     def _start_from(self, hessian: Array) -> None:
@@ -100,9 +103,14 @@ class Newton:
         # A step from the Hessian of its own point squares the distance.
         shrinks = size if computed == 2 else size / self.size if self.size < np.inf else FAST
         expected, self.size = size * shrinks, size
+        if shrinks > FAST:
+            return 2
         if computed == 2:
             self.needs_hessian &= size > CLOSE
-        return 2 if shrinks > FAST or (self.needs_hessian and expected < CLOSE) else 1
+        if self.needs_hessian:
+            return 2 if expected < CLOSE else 1
+        gradients = np.log(max(expected / DONE, 1.0)) / -np.log(max(shrinks, UNIT))
+        return 2 if gradients > WORTH_A_HESSIAN else 1
 
 
 def _noise(at: Curvature) -> float:

@@ -26,8 +26,8 @@ from suffice.statistics.sums import Sums
 SAMPLED_ROWS, ROWS_PER_PARAMETER = 8192, 64
 """Rows to gather at least: so many, and so many for each parameter of a predictor."""
 
-SHARE, MOST_CELLS = 8, 1 << 22
-"""An eighth of the rows is gathered, as long as that is no more than so many numbers."""
+SHARE, MOST_CELLS = 16, 1 << 22
+"""A sixteenth of the rows is gathered, as long as that is no more than so many numbers."""
 
 USEFUL = 4
 """A sample of more than a fourth of the rows saves nothing: then all are gathered."""
