@@ -852,3 +852,30 @@ def test_nearly_dependent_columns_are_right_or_doubted(noise):
     truth = GeneralizedLinearModel("poisson").fit(np.c_[X, z], y).coef_[-1] / noise
     right = abs(model.coef_[-1] - truth) <= 1e-3 * abs(truth)
     assert right or not model.certificate_.holds
+
+
+def test_the_columns_of_a_fit_stay_those_of_the_fit(tmp_path):
+    """Parameters changed after a fit count for the next one."""
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.normal(size=(80, 2)), rng.uniform(1, 2, 80)])
+    y = rng.poisson(np.exp(X[:, 0]) * X[:, 2])
+    model = GeneralizedLinearModel("poisson", exposure=2).fit(X, y)
+    expected = model.predict(X)
+    model.save(tmp_path / "model")
+    model.set_params(exposure=None, offset=0)
+    np.testing.assert_array_equal(model.predict(X), expected)
+    np.testing.assert_array_equal(suffice.load(tmp_path / "model").predict(X), expected)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"offset": True}, "offset=True is not a column"),
+        ({"exposure": False}, "exposure=False is not a column"),
+        ({"offset": 1, "exposure": 1}, "the same column, 1: name two"),
+    ],
+)
+def test_columns_that_cannot_be_meant(columns, message):
+    X, y = np.ones((5, 3)), np.arange(5.0)
+    with pytest.raises(ValueError, match=message):
+        GeneralizedLinearModel("poisson", **columns).fit(X, y)

@@ -656,3 +656,16 @@ def test_columns_whose_squares_underflow():
     X = rng.normal(size=(50, 2)) * [1.0, 1e-170]
     with pytest.raises(ValueError, match=r"column 1 .* rescale"):
         LogisticRegression(C=np.inf).fit(X, X[:, 0] > 0.3)
+
+
+@pytest.mark.compiled
+def test_a_warm_start_of_many_rows_needs_no_sample():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70_000, 3))
+    y = rng.random(len(X)) < 1 / (1 + np.exp(-X[:, 0]))
+    model = LogisticRegression(warm_start=True).fit(X, y)
+    assert any(step.startswith("sample") for step in model.trace_.to_frame()["step"])
+    coef = model.coef_
+    model.fit(X, y)
+    assert not any(step.startswith("sample") for step in model.trace_.to_frame()["step"])
+    np.testing.assert_allclose(model.coef_, coef, rtol=1e-9)

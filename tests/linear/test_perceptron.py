@@ -389,7 +389,7 @@ def test_rows_of_weight_zero_do_not_exist(tmp_path):
 def test_one_class_one_row_and_no_rows():
     X = np.ones((3, 2))
     for rows, y in ((X, [1, 1, 1]), (X[:1], [4])):
-        with pytest.raises(ValueError, match="only one class"):
+        with pytest.raises(ValueError, match=f"only one class: {y[0]}$"):
             Perceptron().fit(rows, y)
     with pytest.raises(ValueError, match=r"0 sample|no rows"):
         Perceptron().fit(X[:0], [])

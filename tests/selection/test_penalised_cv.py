@@ -276,3 +276,9 @@ def test_cross_validate(cv):
 def test_clones():
     for model in (LassoCV(eps=0.1), ElasticNetCV(l1_ratio=[0.1]), RidgeCV(cv=3), Lasso(0.3)):
         assert str(clone(model).get_params()) == str(model.get_params())
+
+
+def test_no_alphas_are_refused():
+    X, y = np.ones((8, 2)) * np.arange(8)[:, None], np.arange(8.0)
+    with pytest.raises(ValueError, match="at least one finite value"):
+        LassoCV(alphas=[], cv=2).fit(X, y)

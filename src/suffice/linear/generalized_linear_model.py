@@ -381,6 +381,7 @@ default="auto"
                 "_likelihood": known,
             }
         attributes |= {
+            "_places": (place_of(self, "offset"), place_of(self, "exposure")),
             "n_iter_": found.steps,
             "deviance_": good.deviance,
             "null_deviance_": good.null_deviance,
@@ -418,7 +419,7 @@ default="auto"
 
     def _predictors(self, rows: Any) -> Array:
         eta = np.asarray(rows @ self.coef_ + self.intercept_)
-        offset = self._offset_of(rows)
+        offset = offset_of(rows, *self._places)
         return eta if offset is None else eta + offset
 
     def _means(self, rows: Any) -> Array:

@@ -37,7 +37,7 @@ else:
 class GeneralizedInference(Model):
     """Standard errors, tests and predictions that widen, for generalised linear models."""
 
-    _saved_private = ("_laplace", "_likelihood", "_goodness")
+    _saved_private = ("_laplace", "_likelihood", "_goodness", "_places")
 
     _laplace: Laplace | None
     _likelihood: ClassLikelihood | None

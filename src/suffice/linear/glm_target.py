@@ -65,13 +65,16 @@ def place_of(model: Any, parameter: str) -> int | None:
     column = getattr(model, parameter)
     if column is None:
         return None
+    other = {"offset": "exposure", "exposure": "offset"}[parameter]
+    if column == getattr(model, other):
+        raise ValueError(f"offset and exposure are the same column, {column!r}: name two")
     names = getattr(model, "feature_names_in_", None)
     if isinstance(column, str):
         if names is None or column not in names:
             known = "which have no names" if names is None else ", ".join(map(repr, names[:20]))
             raise ValueError(f"{parameter}={column!r} is not among the columns of X: {known}")
         return int(np.flatnonzero(np.asarray(names) == column)[0])
-    if not 0 <= column < model.n_features_in_:
+    if isinstance(column, bool) or not 0 <= column < model.n_features_in_:
         raise ValueError(
             f"{parameter}={column} is not a column of X, which has {model.n_features_in_} of them, "
             "counted from 0"

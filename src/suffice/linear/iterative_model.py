@@ -129,6 +129,7 @@ class IterativeLinearModel(Stepwise):
                 tol=self.tol,
                 max_iter=self.max_iter,
                 needs_hessian=not self._takes_last_hessian,
+                warm=self._is_warm(objective),
             )
         )
 
@@ -156,11 +157,16 @@ class IterativeLinearModel(Stepwise):
         return Objective(loss, columns, l2, l1, lambda block: self._target(block, survey))
 
     def _start(self, objective: Objective, survey: Survey) -> Array:
-        if self.warm_start and hasattr(self, "coef_"):
-            coef = np.atleast_2d(self.coef_)
-            if coef.shape == (objective.loss.n_predictors, self.n_features_in_):
-                return objective.columns.from_user(coef, np.atleast_1d(self.intercept_))
-        return self._first_guess(objective, survey)
+        if not self._is_warm(objective):
+            return self._first_guess(objective, survey)
+        coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        return objective.columns.from_user(coef, intercept)
+
+    def _is_warm(self, objective: Objective) -> bool:
+        """Whether the fit starts from the coefficients of an earlier one."""
+        shape = objective.loss.n_predictors, self.n_features_in_
+        fitted = self.warm_start and hasattr(self, "coef_")
+        return fitted and np.atleast_2d(self.coef_).shape == shape
 
     def _certificate(self, objective: Objective, found: Minimum, method: Chosen) -> Certificate:
         if method.method in gradient_descent.SOLVERS:

@@ -258,9 +258,10 @@ class LogisticRegression(LogisticInference, Classifier, IterativeLinearModel):
         # Without a penalty there may be no minimum: look now and then whether that is so.
         search = partial(minimise, n_rows=survey.count, method=method.method, tol=self.tol)
         start, steps, rows = self._start(objective, survey), 0, sample
+        warm = self._is_warm(objective)
         while True:
             some = min(ENOUGH_STEPS, self.max_iter - steps)
-            found = yield from search(objective, start, rows, max_iter=some)
+            found = yield from search(objective, start, rows, max_iter=some, warm=warm)
             steps += found.steps
             found = replace(found, steps=steps)
             if found.converged or STOPPED in found.notes:

@@ -115,6 +115,7 @@ def minimise(
     tol: float,
     max_iter: int,
     needs_hessian: bool = True,
+    warm: bool = False,
 ) -> Search:
     """Minimise an objective by one of the methods.
 
@@ -132,11 +133,13 @@ def minimise(
         Most passes over all rows.
     needs_hessian : bool
         Whether a method that takes Hessians is to take one close to the minimum.
+    warm : bool
+        Whether the start is closer to the minimum than that of a sample would be.
     """
     if method == "proximal-newton" and objective.l1.size > MOST_HESSIAN:
         return (yield from working_sets(objective, start, tol=tol, max_iter=max_iter))
     curvature: Array | None = None
-    for rows in _samples(sample, objective.shape[1]):
+    for rows in [] if warm else _samples(sample, objective.shape[1]):
         part = objective.scaled((rows.n_rows or 1) / n_rows)
         some = _thinned(rows, COARSE) if method == "quasi-newton" else rows
         way = yield from _method(method, part, start, some, (some.n_rows or 1) / (rows.n_rows or 1))

@@ -399,6 +399,6 @@ def _checked_classes(survey: Survey, classes: NDArray[Any] | None) -> NDArray[An
     if len(classes) < 2:
         raise ValueError(
             "Perceptron needs rows of at least two classes, but the target holds only one class: "
-            f"{classes[0]!r}"
+            f"{classes.tolist()[0]!r}"
         )
     return classes

@@ -232,8 +232,8 @@ class PenalisedCV(ChosenModel):
         shares = self._l1_ratios()
         if np.ndim(self.alphas):
             chosen = np.sort(np.asarray(self.alphas, dtype=np.float64))[::-1]
-            if not (np.isfinite(chosen) & (chosen >= 0)).all():
-                raise ValueError("alphas must be finite and not negative")
+            if not len(chosen) or not (np.isfinite(chosen) & (chosen >= 0)).all():
+                raise ValueError("alphas must be a number, or at least one finite value, none negative")
             return np.tile(chosen, (len(shares), 1))
         if 0 in shares:
             raise ValueError(
