@@ -233,7 +233,7 @@ class PenalisedCV(ChosenModel):
         if np.ndim(self.alphas):
             chosen = np.sort(np.asarray(self.alphas, dtype=np.float64))[::-1]
             if not len(chosen) or not (np.isfinite(chosen) & (chosen >= 0)).all():
-                raise ValueError("alphas must be a number, or at least one finite value, none negative")
+                raise ValueError("alphas must hold at least one finite value, and none below 0")
             return np.tile(chosen, (len(shares), 1))
         if 0 in shares:
             raise ValueError(
