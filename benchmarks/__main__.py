@@ -16,19 +16,25 @@ from pathlib import Path
 from benchmarks import (
     bayesian,
     decomposition,
+    density,
     digits,
+    discriminant,
     ensembles,
     generative,
     glm,
+    growth,
     inference,
     lasso,
     least_squares,
     local,
     logistic,
+    naive_bayes,
+    neighbors,
     parquet,
     perceptron,
     selection,
     starts,
+    text,
 )
 from benchmarks.harness import Failure, Options, Result, Row, Table, in_fresh_process
 from benchmarks.report import cells, document, grid
@@ -41,6 +47,11 @@ ROWS: tuple[Row, ...] = (
     *bayesian.ROWS,
     *perceptron.ROWS,
     *generative.ROWS,
+    *discriminant.ROWS,
+    *naive_bayes.ROWS,
+    *density.ROWS,
+    *neighbors.ROWS,
+    *text.ROWS,
     *ensembles.ROWS,
     *glm.ROWS,
     *inference.ROWS,
@@ -48,6 +59,7 @@ ROWS: tuple[Row, ...] = (
     *selection.ROWS,
     parquet.ROW,
     digits.ROW,
+    growth.ROW,
     starts.ROW,
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")

@@ -16,7 +16,19 @@ if TYPE_CHECKING:
     from suffice.engines.settings import config as config
     from suffice.ensembles.one_vs_rest import OneVsRest as OneVsRest
     from suffice.fitting.algebra import merge as merge
+    from suffice.generative.bernoulli_nb import BernoulliNB as BernoulliNB
+    from suffice.generative.categorical_nb import CategoricalNB as CategoricalNB
+    from suffice.generative.complement_nb import ComplementNB as ComplementNB
     from suffice.generative.gaussian_nb import GaussianNB as GaussianNB
+    from suffice.generative.linear_discriminant_analysis import (
+        LinearDiscriminantAnalysis as LinearDiscriminantAnalysis,
+    )
+    from suffice.generative.mixed_nb import MixedNB as MixedNB
+    from suffice.generative.multinomial_nb import MultinomialNB as MultinomialNB
+    from suffice.generative.poisson_nb import PoissonNB as PoissonNB
+    from suffice.generative.quadratic_discriminant_analysis import (
+        QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis,
+    )
     from suffice.linear.bayesian_linear_regression import (
         BayesianLinearRegression as BayesianLinearRegression,
     )
@@ -34,6 +46,14 @@ if TYPE_CHECKING:
     from suffice.linear.penalised_path import lasso_path as lasso_path
     from suffice.linear.perceptron import Perceptron as Perceptron
     from suffice.linear.ridge import Ridge as Ridge
+    from suffice.neighbors.k_neighbors_classifier import (
+        KNeighborsClassifier as KNeighborsClassifier,
+    )
+    from suffice.neighbors.k_neighbors_density import KNeighborsDensity as KNeighborsDensity
+    from suffice.neighbors.k_neighbors_regressor import (
+        KNeighborsRegressor as KNeighborsRegressor,
+    )
+    from suffice.neighbors.kernel_density import KernelDensity as KernelDensity
     from suffice.selection.cross_validation import cross_validate as cross_validate
     from suffice.selection.grid_search import GridSearchCV as GridSearchCV
     from suffice.selection.lasso_cv import ElasticNetCV as ElasticNetCV
@@ -49,22 +69,35 @@ __version__ = "0.1.0"
 # Public name → the module that defines it, imported when the name is first used.
 _PUBLIC = {
     "BayesianLinearRegression": "suffice.linear.bayesian_linear_regression",
+    "CategoricalNB": "suffice.generative.categorical_nb",
     "GridSearchCV": "suffice.selection.grid_search",
     "GaussianNB": "suffice.generative.gaussian_nb",
+    "PoissonNB": "suffice.generative.poisson_nb",
+    "MultinomialNB": "suffice.generative.multinomial_nb",
+    "ComplementNB": "suffice.generative.complement_nb",
+    "BernoulliNB": "suffice.generative.bernoulli_nb",
     "GeneralizedLinearModel": "suffice.linear.generalized_linear_model",
     "ElasticNet": "suffice.linear.elastic_net",
     "ElasticNetCV": "suffice.selection.lasso_cv",
+    "KNeighborsClassifier": "suffice.neighbors.k_neighbors_classifier",
+    "KNeighborsDensity": "suffice.neighbors.k_neighbors_density",
+    "KNeighborsRegressor": "suffice.neighbors.k_neighbors_regressor",
+    "KernelDensity": "suffice.neighbors.kernel_density",
     "Lasso": "suffice.linear.lasso",
     "LassoCV": "suffice.selection.lasso_cv",
+    "LinearDiscriminantAnalysis": "suffice.generative.linear_discriminant_analysis",
     "LinearRegression": "suffice.linear.linear_regression",
     "LocallyWeightedRegression": "suffice.linear.locally_weighted_regression",
     "LogisticRegression": "suffice.linear.logistic_regression",
     "LogisticRegressionCV": "suffice.selection.logistic_regression_cv",
+    "MixedNB": "suffice.generative.mixed_nb",
     "OneVsRest": "suffice.ensembles.one_vs_rest",
     "PCA": "suffice.decomposition.pca",
     "Perceptron": "suffice.linear.perceptron",
+    "QuadraticDiscriminantAnalysis": "suffice.generative.quadratic_discriminant_analysis",
     "Ridge": "suffice.linear.ridge",
     "RidgeCV": "suffice.selection.ridge_cv",
+    "bayes": "suffice.bayes",
     "catalogue": "suffice.catalogue",
     "config": "suffice.engines.settings",
     "enet_path": "suffice.linear.penalised_path",
@@ -75,27 +108,45 @@ _PUBLIC = {
     "merge": "suffice.fitting.algebra",
     "preprocessing": "suffice.preprocessing",
     "scan": "suffice.sources.files",
+    "text": "suffice.text",
+    "theory": "suffice.theory",
 }
+
+# Those among them that are modules themselves.
+_MODULES = ("bayes", "catalogue", "families", "preprocessing", "text", "theory")
 
 __all__ = [
     "PCA",
     "BayesianLinearRegression",
+    "BernoulliNB",
+    "CategoricalNB",
+    "ComplementNB",
     "ElasticNet",
     "ElasticNetCV",
     "GaussianNB",
     "GeneralizedLinearModel",
     "GridSearchCV",
+    "KNeighborsClassifier",
+    "KNeighborsDensity",
+    "KNeighborsRegressor",
+    "KernelDensity",
     "Lasso",
     "LassoCV",
+    "LinearDiscriminantAnalysis",
     "LinearRegression",
     "LocallyWeightedRegression",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "MixedNB",
+    "MultinomialNB",
     "OneVsRest",
     "Perceptron",
+    "PoissonNB",
+    "QuadraticDiscriminantAnalysis",
     "Ridge",
     "RidgeCV",
     "__version__",
+    "bayes",
     "catalogue",
     "config",
     "cross_validate",
@@ -106,6 +157,8 @@ __all__ = [
     "merge",
     "preprocessing",
     "scan",
+    "text",
+    "theory",
 ]
 
 
@@ -113,7 +166,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'suffice' has no attribute {name!r}")
     module = importlib.import_module(_PUBLIC[name])
-    value = module if name in ("catalogue", "families", "preprocessing") else getattr(module, name)
+    value = module if name in _MODULES else getattr(module, name)
     globals()[name] = value
     return value
 

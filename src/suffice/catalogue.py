@@ -23,7 +23,7 @@ class Entry:
         The public name.
     module : str
         Where it is defined.
-    task : {"regression", "classification", "decomposition", "preprocessing"}
+    task : {"regression", "classification", "density", "decomposition", "preprocessing"}
     objective : str
         What a fit minimises, or else what it finds, in a line.
     docs : str
@@ -182,9 +182,198 @@ MODELS: tuple[Entry, ...] = (
         objective="−Σ w log πᵧ Πⱼ N(xⱼ; θᵧⱼ, vᵧⱼ + ε)",
         merge=True,
         forget=True,
-        refit=("priors", "var_smoothing", "tied_variance"),
+        refit=("priors", "var_smoothing", "tied_variance", "prior_alpha"),
         missing=True,
         docs="gaussian-nb.md",
+    ),
+    Entry(
+        name="CategoricalNB",
+        module="suffice.generative.categorical_nb",
+        task="classification",
+        objective="−Σ w log πᵧ Πⱼ (Nᵧⱼₓ + α)/(nᵧⱼ + Kⱼ α)",
+        merge=True,
+        forget=True,
+        refit=(
+            "alpha",
+            "force_alpha",
+            "fit_prior",
+            "class_prior",
+            "min_categories",
+            "prior_alpha",
+        ),
+        missing=True,
+        docs="mixed-nb.md",
+    ),
+    Entry(
+        name="MultinomialNB",
+        module="suffice.generative.multinomial_nb",
+        task="classification",
+        objective="−Σ w log πᵧ Πⱼ θᵧⱼ^xⱼ, with pseudo-counts α",
+        merge=True,
+        forget=True,
+        refit=("alpha", "force_alpha", "fit_prior", "class_prior", "prior_alpha"),
+        missing=True,
+        sparse=True,
+        docs="naive-bayes.md",
+    ),
+    Entry(
+        name="BernoulliNB",
+        module="suffice.generative.bernoulli_nb",
+        task="classification",
+        objective="−Σ w log πᵧ Πⱼ θᵧⱼ^xⱼ (1 − θᵧⱼ)^(1 − xⱼ), with pseudo-counts α",
+        merge=True,
+        forget=True,
+        refit=("alpha", "force_alpha", "fit_prior", "class_prior", "prior_alpha"),
+        missing=True,
+        sparse=True,
+        docs="naive-bayes.md",
+    ),
+    Entry(
+        name="ComplementNB",
+        module="suffice.generative.complement_nb",
+        task="classification",
+        objective="the shares of the events in the rows of all other classes",
+        merge=True,
+        forget=True,
+        refit=("alpha", "force_alpha", "fit_prior", "class_prior", "norm", "prior_alpha"),
+        missing=True,
+        sparse=True,
+        docs="naive-bayes.md",
+    ),
+    Entry(
+        name="PoissonNB",
+        module="suffice.generative.poisson_nb",
+        task="classification",
+        objective="−Σ w log πᵧ Πⱼ λᵧⱼ^xⱼ exp(−λᵧⱼ), with α pseudo-events in β pseudo-rows",
+        merge=True,
+        forget=True,
+        refit=("alpha", "beta", "force_alpha", "fit_prior", "class_prior", "prior_alpha"),
+        missing=True,
+        sparse=True,
+        docs="naive-bayes.md",
+    ),
+    Entry(
+        name="LinearDiscriminantAnalysis",
+        module="suffice.generative.linear_discriminant_analysis",
+        task="classification",
+        objective="−Σ w log πᵧ N(x; μᵧ, Σ)",
+        merge=True,
+        forget=True,
+        refit=(
+            "solver",
+            "shrinkage",
+            "priors",
+            "n_components",
+            "store_covariance",
+            "tol",
+            "covariance_estimator",
+        ),
+        docs="discriminant-analysis.md",
+    ),
+    Entry(
+        name="QuadraticDiscriminantAnalysis",
+        module="suffice.generative.quadratic_discriminant_analysis",
+        task="classification",
+        objective="−Σ w log πᵧ N(x; μᵧ, Σᵧ)",
+        merge=True,
+        forget=True,
+        refit=(
+            "solver",
+            "shrinkage",
+            "priors",
+            "reg_param",
+            "store_covariance",
+            "tol",
+            "covariance_estimator",
+        ),
+        docs="discriminant-analysis.md",
+    ),
+    Entry(
+        name="KNeighborsClassifier",
+        module="suffice.neighbors.k_neighbors_classifier",
+        task="classification",
+        objective="votes of the k nearest rows",
+        merge=True,
+        forget=True,
+        refit=(
+            "n_neighbors",
+            "algorithm",
+            "leaf_size",
+            "p",
+            "metric",
+            "metric_params",
+            "weights",
+        ),
+        weights=False,
+        docs="nearest-neighbours.md",
+    ),
+    Entry(
+        name="KNeighborsRegressor",
+        module="suffice.neighbors.k_neighbors_regressor",
+        task="regression",
+        objective="mean over the k nearest rows",
+        merge=True,
+        forget=True,
+        refit=(
+            "n_neighbors",
+            "algorithm",
+            "leaf_size",
+            "p",
+            "metric",
+            "metric_params",
+            "weights",
+        ),
+        weights=False,
+        docs="nearest-neighbours.md",
+    ),
+    Entry(
+        name="KNeighborsDensity",
+        module="suffice.neighbors.k_neighbors_density",
+        task="density",
+        objective="k/(n V), V the volume that holds the k nearest rows",
+        merge=True,
+        forget=True,
+        refit=(
+            "n_neighbors",
+            "algorithm",
+            "leaf_size",
+            "p",
+            "metric",
+            "metric_params",
+        ),
+        weights=False,
+        docs="nearest-neighbours.md",
+    ),
+    Entry(
+        name="KernelDensity",
+        module="suffice.neighbors.kernel_density",
+        task="density",
+        objective="Σ w K((q − x)/h) / (W hᵈ ∫ K), the density at q",
+        merge=True,
+        forget=True,
+        refit=("bandwidth", "kernel"),
+        docs="kernel-density.md",
+    ),
+    Entry(
+        name="MixedNB",
+        module="suffice.generative.mixed_nb",
+        task="classification",
+        objective="−Σ w log πᵧ Πⱼ pⱼ(xⱼ ∣ y), each column of its own kind",
+        merge=True,
+        forget=True,
+        refit=(
+            "alpha",
+            "beta",
+            "force_alpha",
+            "min_categories",
+            "var_smoothing",
+            "tied_variance",
+            "fit_prior",
+            "class_prior",
+            "prior_alpha",
+        ),
+        missing=True,
+        docs="mixed-nb.md",
     ),
     Entry(
         name="StandardScaler",
@@ -233,6 +422,9 @@ MODELS: tuple[Entry, ...] = (
     ),
 )
 
+OF_TEXT = {"BagOfWords": "suffice.text.bag_of_words"}
+"""Models that learn from documents, which the table's abilities do not describe."""
+
 
 def models() -> Iterator[Entry]:
     """Every model of the library."""
@@ -244,6 +436,9 @@ def find(name: str) -> type[Any] | None:
     for entry in MODELS:
         if entry.name == name:
             return entry.load()
+    if name in OF_TEXT:
+        found: type[Any] = getattr(importlib.import_module(OF_TEXT[name]), name)
+        return found
     return None
 
 

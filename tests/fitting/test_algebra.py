@@ -93,6 +93,8 @@ def make_rows(entry: catalogue.Entry, n: int, seed: int = 0, weighted: bool = Fa
         label = rng.integers(0, 3, size=n)
         label[:3] = [0, 1, 2][: min(n, 3)]
         X, y = X + 3.0 * label[:, None], np.array(["Äpfel", "Birnen", "Čaj"])[label]
+        if entry.load()().__sklearn_tags__().input_tags.positive_only:
+            X = np.abs(X)
     return Rows(X, y, rng.uniform(0.1, 2, size=n) if weighted and entry.weights else None)
 
 
@@ -110,6 +112,10 @@ def learned(model: Any) -> dict[str, Any]:
 def flat(value: Any) -> list[Any]:
     if isinstance(value, list | tuple):
         return [number for item in value for number in flat(item)]
+    if isinstance(value, dict):
+        return flat(list(value.values()))
+    if hasattr(value, "certificate_"):  # a model that is part of another
+        return flat(list(learned(value).values()))
     if value is None:
         return []
     return [np.asarray(value)]
@@ -223,6 +229,8 @@ def other_values(model: Any, name: str) -> list[Any]:
         "min_frequency": [2],
         "handle_unknown": ["ignore"],
         "fill_value": [7.0],
+        "n_neighbors": [2],
+        "leaf_size": [9],
     }
     if isinstance(value, bool):
         return [not value]
@@ -303,7 +311,8 @@ class Interleaved(RuleBasedStateMachine):
     entry: catalogue.Entry
 
     def rows(self, seed: int) -> Rows:
-        return make_rows(self.entry, 3 + seed % 11, seed)
+        fewest = 12 if "Discriminant" in self.entry.name else 3  # classes must have a spread
+        return make_rows(self.entry, fewest + seed % 11, seed)
 
     @initialize(seed=st.integers(0, 99))
     def fit(self, seed):
@@ -547,7 +556,9 @@ def test_rows_that_were_never_there(fitted, rows, unchanged):
 def test_no_model_forgets_what_it_cannot_have_known(entry, unchanged):
     rows = make_rows(entry, 60)
     model = rows.given(entry.load()().fit)
-    strange = [Rows(50 * rows.X[:5], rows[:5].y), rows + rows, rows]
+    strange = [rows + rows, rows]
+    if entry.name != "BernoulliNB":  # which sees signs alone
+        strange.append(Rows(50 * rows.X[:5], rows[:5].y))
     if entry.weights:
         strange.append(Rows(rows.X[:5], rows[:5].y, np.full(5, 50.0)))
     for part in strange:

@@ -15,12 +15,12 @@ from sklearn import naive_bayes
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, LeaveOneOut
 
 import suffice
 from suffice import GaussianNB
 from suffice.generative import leave_one_out
-from suffice.sources import as_source
+from suffice.sources import Block, as_source
 
 
 def sample(n=400, d=4, classes=3, seed=0):
@@ -425,6 +425,26 @@ def test_leaving_one_out_without_small_classes(tied):
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
+def test_leave_one_out_of_many_rows_is_two_passes():
+    """And what the formula says for each of 2,000 rows, of the 1,999 others."""
+    X, y = sample(2000, 8)
+    whole = [X[y == k] for k in range(3)]
+    expected = np.empty((2000, 3))
+    for i, x in enumerate(X):
+        rows = list(whole)
+        rows[y[i]] = X[(y == y[i]) & (np.arange(2000) != i)]
+        mean, var = (np.array([f(one, axis=0) for one in rows]) for f in (np.mean, np.var))
+        u = var + 1e-9 * np.delete(X, i, axis=0).var(axis=0).max()
+        logs = np.log(2 * np.pi * u) + (x - mean) ** 2 / u
+        expected[i] = np.log(np.array([len(one) for one in rows]) / 1999) - logs.sum(axis=1) / 2
+    block = next(as_source(X, y).pieces()).load()
+    found = GaussianNB().fit(X, y)._leave_one_out(block)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    scores = suffice.cross_validate(GaussianNB(), X, y, cv=LeaveOneOut(), scoring="accuracy")
+    np.testing.assert_array_equal(scores["test_score"], expected.argmax(axis=1) == y)
+    assert scores.passes_ <= 3
+
+
 def test_leaving_out_with_priors_and_rows_of_weight_zero():
     X, y = sample(120)
     weight = np.ones(120)
@@ -589,3 +609,23 @@ def test_score_of_large_values_and_of_infinity():
     rows[2, 1] = np.inf
     with pytest.raises(ValueError, match=r"infinity.*column 1, row 2"):
         model.score(as_source(rows, labels))
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("rows", [60, 6000])
+def test_an_offset_costs_no_digits_of_the_posterior(tied, rows, tmp_path):
+    """The rows hold the same digits with and without it, and so does the model."""
+    rng = np.random.default_rng(0)
+    y = np.arange(rows) % 3
+    X = rng.normal(size=(rows, 3)) + 0.5 * y[:, None] + 1e8
+    X[5, 1] = np.nan
+    near = X - 1e8
+    one = GaussianNB(tied_variance=tied).fit(X, y)
+    other = GaussianNB(tied_variance=tied).fit(near, y)
+    one.save(tmp_path / "model")
+    for model in (one, suffice.load(tmp_path / "model")):
+        found, expected = model.predict_log_proba(X), other.predict_log_proba(near)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+        without = model._leave_one_out(Block(X, y, None, 0))
+        expected = other._leave_one_out(Block(near, y, None, 0))
+        np.testing.assert_allclose(without, expected, rtol=1e-12)

@@ -21,16 +21,25 @@ from scipy import sparse
 from suffice import statistics
 from suffice.sources import Columns
 from suffice.statistics.class_moments import ClassMoments
+from suffice.statistics.class_sums import ClassSums
+from suffice.statistics.class_value_counts import ClassValueCounts
 from suffice.statistics.column_moments import ColumnMoments
 from suffice.statistics.curvature import Curvature, Derivatives
 from suffice.statistics.extremes import Extremes
+from suffice.statistics.fourth_moments import FourthMoments
 from suffice.statistics.grouped import Grouped
+from suffice.statistics.labelled_moments import LabelledMoments
 from suffice.statistics.labelled_sums import LabelledSums
 from suffice.statistics.moments import Moments
 from suffice.statistics.observed import Observed
+from suffice.statistics.pooled_moments import PooledMoments
+from suffice.statistics.rows_and_targets import RowsAndTargets
+from suffice.statistics.side_by_side import SideBySide
 from suffice.statistics.sufficient_sums import SufficientSums
 from suffice.statistics.sums import Sums
 from suffice.statistics.value_counts import ValueCounts
+from suffice.statistics.weighted_rows import WeightedRows
+from suffice.statistics.word_counts import WordCounts
 from tests.numerics.rational import U, exactly
 from tests.statistics.rows import Rows, mean_of, rows
 
@@ -216,6 +225,73 @@ def column_specimens() -> Iterator[Specimen]:
         )
 
 
+# --- moments of classes --------------------------------------------------------------------
+
+
+def pooled_moments_agree(a: PooledMoments, b: PooledMoments) -> None:
+    """No difference is larger than the two error bounds together (see `PooledMoments`)."""
+    class_moments_agree(a.classes, b.classes)
+    roots = [exactly(np.sqrt(m.magnitude * (1 + 1e-15))) for m in (a, b)]
+    bound = sum(
+        Fraction(m.error_unit) * np.multiply.outer(r, r) for m, r in zip((a, b), roots, strict=True)
+    )
+    assert np.all(abs(exactly(a.scatter) - exactly(b.scatter)) <= bound)
+
+
+def fourth_moments_agree(a: FourthMoments, b: FourthMoments) -> None:
+    """No difference is larger than the two error bounds together (see `FourthMoments`)."""
+    moments_agree(a.moments, b.moments)
+    roots = [np.sqrt(m.height) for m in (a, b)]
+    sizes = [np.sqrt(m.moments.magnitude) for m in (a, b)]
+    units = [m.error_unit * (1 + 1e-12) for m in (a, b)]
+    of_fourth = sum(u * np.multiply.outer(r, r) for u, r in zip(units, roots, strict=True))
+    assert np.all(np.abs(a.fourth - b.fourth) <= of_fourth)
+    of_third = sum(u * np.multiply.outer(r, s) for u, r, s in zip(units, roots, sizes, strict=True))
+    assert np.all(np.abs(a.third - b.third) <= of_third)
+
+
+def labelled_moments_agree(a: LabelledMoments, b: LabelledMoments) -> None:
+    assert a.labels.tolist() == b.labels.tolist()
+    for one, other in zip(a.parts, b.parts, strict=True):
+        (fourth_moments_agree if isinstance(one, FourthMoments) else moments_agree)(one, other)
+
+
+def moments_of_classes() -> Iterator[Specimen]:
+    for precision in ("float64", "double-double"):
+        yield Specimen(
+            name=f"{precision} pooled moments",
+            statistic=PooledMoments,
+            rows=rows(most=8, columns=2),
+            summarize=lambda block, precision=precision: PooledMoments.summarize(
+                block.Z, labels_of(block), block.weight, precision
+            ),
+            zero=lambda d, precision=precision: PooledMoments.zero(d, precision),
+            agree=pooled_moments_agree,
+        )
+        yield Specimen(
+            name=f"{precision} moments up to the fourth",
+            statistic=FourthMoments,
+            rows=rows(most=8, columns=2),
+            summarize=lambda block, precision=precision: FourthMoments.summarize(
+                block.Z, block.weight, precision
+            ),
+            zero=lambda d, precision=precision: FourthMoments.zero(d, precision),
+            agree=fourth_moments_agree,
+        )
+        for fourth in (False, True):
+            yield Specimen(
+                name=f"{precision} {'fourth ' if fourth else ''}moments by label",
+                statistic=LabelledMoments,
+                rows=rows(most=8, columns=2),
+                summarize=lambda block, p=precision, fourth=fourth: LabelledMoments.summarize(
+                    block.Z, labels_of(block), block.weight, p, fourth
+                ),
+                zero=LabelledMoments.zero,
+                agree=labelled_moments_agree,
+                hands_on=True,
+            )
+
+
 # --- sums ----------------------------------------------------------------------------------
 
 
@@ -240,6 +316,43 @@ def sufficient_sums_agree(a: SufficientSums, b: SufficientSums) -> None:
     bound = 64 * U**2 * (exactly(a.magnitude) + exactly(b.magnitude))
     assert np.all(abs(exactly(a.total) - exactly(b.total)) <= bound[:-1])
     assert abs(exactly(a.log_base) - exactly(b.log_base)) <= bound[-1]
+
+
+# --- sums of classes -----------------------------------------------------------------------
+
+
+def class_sums_agree(a: ClassSums, b: ClassSums) -> None:
+    """No difference is larger than the two error bounds together, and none if all is exact."""
+    assert a.labels.tolist() == b.labels.tolist()
+    weight = exactly(a.weight)
+    assert np.all(abs(weight - exactly(b.weight)) <= 64 * U**2 * weight)
+    for name, error in (("sums", "error"), ("missing", "missing_error")):
+        bound = wide(a, error) + wide(b, error)
+        assert np.all(abs(wide(a, name) - wide(b, name)) <= bound)
+
+
+def wide(sums: ClassSums, name: str) -> Any:
+    """A table of class sums, exactly; one without columns is zero."""
+    table = getattr(sums, name)
+    return exactly(table if table.shape == sums.sums.shape else np.zeros(sums.sums.shape))
+
+
+def class_sums_specimens() -> Iterator[Specimen]:
+    kinds = {
+        "whole numbers in CSR": (integer_rows(), sparse.csr_array),
+        "fractions": (rows(most=8, columns=2), np.asarray),
+    }
+    for kind, (strategy, make) in kinds.items():
+        yield Specimen(
+            name=f"sums of {kind} by class",
+            statistic=ClassSums,
+            rows=strategy.map(holed),
+            summarize=lambda block, make=make: ClassSums.summarize(
+                make(np.abs(block.Z)), labels_of(block), block.weight
+            ),
+            zero=ClassSums.zero,
+            agree=class_sums_agree,
+        )
 
 
 # --- values and ranges ---------------------------------------------------------------------
@@ -322,6 +435,60 @@ def value_specimens() -> Iterator[Specimen]:
     )
 
 
+# --- values by class -----------------------------------------------------------------------
+
+
+def class_counts_agree(a: ClassValueCounts, b: ClassValueCounts) -> None:
+    """The same classes, values and weights; the numbers of rows are not compared."""
+    assert (a.count == 0) == (b.count == 0)
+    assert a.labels.tolist() == b.labels.tolist()
+    assert_identical(a.values, b.values)
+    assert_identical((a.weight, a.weights), (b.weight, b.weights))
+
+
+def class_counts(block: Rows, make: Callable[[Any], Any] = np.asarray) -> ClassValueCounts:
+    return ClassValueCounts.summarize(make(block.Z), labels_by_first(block), block.weight)
+
+
+def labels_by_first(block: Rows) -> Any:
+    return np.array(["ham", "spam", "eggs"], dtype=object)[
+        np.nan_to_num(block.Z[:, 0]).astype(int) % 3
+    ]
+
+
+def moments_and_counts(block: Rows) -> SideBySide:
+    y = labels_by_first(block)
+    first = ClassMoments.summarize(block.Z[:, :1], y, block.weight)
+    return SideBySide((first, ClassValueCounts.summarize(block.Z[:, 1:], y, block.weight)))
+
+
+def moments_and_counts_agree(a: SideBySide, b: SideBySide) -> None:
+    class_moments_agree(a.parts[0], b.parts[0])
+    class_counts_agree(a.parts[1], b.parts[1])
+
+
+def class_value_specimens() -> Iterator[Specimen]:
+    makers = {"numbers": np.asarray, "text": as_text, "large integers": as_large_integers}
+    for kind, make in makers.items():
+        yield Specimen(
+            name=f"{kind} counted by class",
+            statistic=ClassValueCounts,
+            rows=rows_with_gaps(),
+            summarize=lambda block, make=make: class_counts(block, make),
+            zero=ClassValueCounts.zero,
+            agree=class_counts_agree,
+        )
+    yield Specimen(
+        name="moments and counts side by side",
+        statistic=SideBySide,
+        rows=rows_with_gaps(),
+        summarize=moments_and_counts,
+        zero=lambda d: SideBySide.zero(ClassMoments.zero(d - 1), ClassValueCounts.zero(1)),
+        agree=moments_and_counts_agree,
+        hands_on=True,
+    )
+
+
 # --- curvature -----------------------------------------------------------------------------
 
 
@@ -390,10 +557,52 @@ def by_remainder(block: Rows) -> LabelledSums:
     return LabelledSums.summarize(Z[:, 0].astype(np.int64) % 3, Z * weight[:, None])
 
 
+def repeated(block: Rows) -> RowsAndTargets:
+    """Rows as often as their weights say, with their first number as the target."""
+    there = np.ones(len(block)) if block.weight is None else block.weight
+    Z = np.repeat(block.Z, there.astype(np.int64), axis=0)
+    return RowsAndTargets.summarize(Z, Z[:, 0].astype(np.int64))
+
+
+def targets_agree(a: RowsAndTargets, b: RowsAndTargets) -> None:
+    """The same rows with the same targets, in any order."""
+
+    def listed(rows: RowsAndTargets) -> list[Any]:
+        return sorted(
+            (*x, y)
+            for X, Y in zip(rows.X, rows.y, strict=True)
+            for x, y in zip(X.tolist(), Y.tolist(), strict=True)
+        )
+
+    assert listed(a) == listed(b)
+
+
+def weighted_rows_agree(a: WeightedRows, b: WeightedRows) -> None:
+    """The same values with the same weights, in any order and however often each is listed."""
+
+    def weights(rows: WeightedRows) -> dict[Any, Fraction]:
+        found: dict[Any, Fraction] = {}
+        for x, w in zip(rows.X.tolist(), rows.weight.tolist(), strict=True):
+            found[tuple(x)] = found.get(tuple(x), Fraction(0)) + Fraction(w)
+        return found
+
+    assert weights(a) == weights(b)
+
+
+def words_counted(block: Rows) -> WordCounts:
+    """Each row as a document, some words in it more than once."""
+    words = np.array(["Ulm", "Köln", "東京", "a", "b"], dtype=object)
+    documents = [words[row.astype(int)].tolist() for row in np.mod(block.Z, 5.0)]
+    return WordCounts.summarize(documents, block.weight)
+
+
 SPECIMENS = [
     *moments_specimens(),
     *column_specimens(),
+    *moments_of_classes(),
+    *class_sums_specimens(),
     *value_specimens(),
+    *class_value_specimens(),
     Specimen(
         name="sums of integers",
         statistic=Sums,
@@ -421,6 +630,31 @@ SPECIMENS = [
         zero=lambda d: Grouped.zero(),
         agree=groups_identical,
         hands_on=True,
+    ),
+    Specimen(
+        name="rows with weights",
+        statistic=WeightedRows,
+        rows=rows(most=8, columns=2),
+        summarize=lambda block: WeightedRows.summarize(block.Z, block.weight),
+        zero=WeightedRows.zero,
+        agree=weighted_rows_agree,
+    ),
+    Specimen(
+        name="rows and targets",
+        statistic=RowsAndTargets,
+        rows=integer_rows(),
+        summarize=repeated,
+        zero=RowsAndTargets.zero,
+        agree=targets_agree,
+        hands_on=True,
+    ),
+    Specimen(
+        name="counts of words",
+        statistic=WordCounts,
+        rows=integer_rows(),
+        summarize=words_counted,
+        zero=lambda d: WordCounts.zero(),
+        agree=assert_identical,
     ),
     Specimen(
         name="sums of integers by label",

@@ -19,8 +19,9 @@ import suffice
 from suffice import LocallyWeightedRegression
 from suffice.linear import local_moments, locally_weighted_regression
 from suffice.linear.local_moments import Rule, neighbourhoods
-from suffice.linear.local_rows import LEAF, column_deviations, spatial_order
+from suffice.linear.local_rows import LEAF, column_deviations
 from suffice.linear.local_solution import solve, solve_directly
+from suffice.numerics.spatial import spatial_order
 
 
 def weights_of(X, q, bandwidth, weight=None):

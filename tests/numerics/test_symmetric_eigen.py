@@ -95,6 +95,18 @@ def test_refinement_is_better_than_float64():
     assert np.abs(rough.values.hi - fine.values.hi).max() <= rough.departure
 
 
+@pytest.mark.parametrize("gap", [1e-16, 1e-20, 1e-25, 1e-28, 1e-30])
+@pytest.mark.parametrize("n", [2, 3, 8])
+def test_vectors_of_nearly_equal_values_are_orthogonal(gap, n):
+    """Also where what tells the values apart is hardly more than rounding."""
+    rng = np.random.default_rng(n)
+    for _ in range(5):
+        noise = rng.normal(size=(n, n)) * gap
+        A = DoubleDouble.of(np.diag(1.0 + np.arange(n) // 4)) + (noise + noise.T)
+        V = decompose(A).vectors
+        np.testing.assert_allclose(V @ V.T, np.eye(n), atol=4e-16)
+
+
 def test_nothing():
     assert decompose(np.zeros((0, 0))).vectors.shape == (0, 0)
     assert decompose(DoubleDouble.zeros((0, 0))).values.shape == (0,)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from suffice.engines.settings import resolve_threads
 from suffice.engines.workers import inside_worker, one_blas_thread, pool
-from suffice.sources.base import Block, Piece, Source, block_rows
+from suffice.sources.base import Block, Piece, Source, block_rows, sparse_block_rows
 
 FAN_IN = 8
 """Statistics that merge at once."""
@@ -83,7 +83,8 @@ def _are_few(source: Source, n_jobs: int | None) -> bool:
     """Whether threads that take runs of blocks might have unequal shares."""
     if source.n_rows is None:
         return False
-    blocks = source.n_rows / block_rows(source.n_columns)
+    rows = sparse_block_rows if source.sparse else block_rows
+    blocks = source.n_rows / rows(source.n_columns)
     return 1 < blocks <= 8 * RUN * resolve_threads(n_jobs)
 
 

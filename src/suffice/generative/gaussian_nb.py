@@ -21,32 +21,32 @@ Reference: Chan, Golub and LeVeque, "Algorithms for computing the sample varianc
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from suffice.fitting.base import OnePass, Solved
-from suffice.fitting.callbacks import FitTask
+from suffice.fitting.base import Solved
 from suffice.fitting.certificate import Certificate
-from suffice.fitting.classification import Classifier
 from suffice.fitting.registry import register
-from suffice.fitting.transaction import all_or_nothing
 from suffice.generative.gaussians import (
     SMALLEST_VARIANCE,
+    far_from_zero,
     gaussians,
     guaranteed_error,
     log_densities,
 )
-from suffice.generative.leave_one_out import joint_without
+from suffice.generative.leave_one_out import log_densities_without
+from suffice.generative.left_out import LeftOut
+from suffice.generative.naive_bayes import NaiveBayes
+from suffice.generative.priors import given_priors
+from suffice.generative.semi_supervised import EM_CONSTRAINTS
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
-from suffice.statistics.class_moments import ClassMoments, united
+from suffice.statistics.class_moments import ClassMoments
 from suffice.statistics.column_moments import ColumnMoments
-from suffice.statistics.labels import coded
-from suffice.statistics.moments import NOTHING, Precision
+from suffice.statistics.moments import Precision
 
 register(ColumnMoments)
 register(ClassMoments)
@@ -58,7 +58,7 @@ SMALL = 1 << 14
 """Cells up to which a fit is made in double-double at once: it takes no longer."""
 
 
-class GaussianNB(Classifier, OnePass):
+class GaussianNB(NaiveBayes):
     """Naive Bayes with a Gaussian for each class and column.
 
     Parameters
@@ -70,6 +70,15 @@ class GaussianNB(Classifier, OnePass):
         Share of the largest variance of a column that is added to all variances.
     tied_variance : bool, default=False
         Whether the classes share one variance a column: boundaries are then linear.
+    prior_alpha : float, default=0
+        What is added to the weight of each class before their shares are taken.
+    unlabelled : label, optional
+        Marks rows whose class is not known; NaN marks missing labels.  They are learned from
+        by EM.  By default there are none.
+    max_iter : int, default=100
+        Most steps of EM.
+    tol : float, default=1e-6
+        Relative change of the log posterior at which EM stops.
     exact : bool, default=False
         Keep the statistic in double-double from the start, so that forgetting loses nothing.
     n_jobs : int, optional
@@ -110,13 +119,22 @@ class GaussianNB(Classifier, OnePass):
         "priors": ["array-like", None],
         "var_smoothing": [Interval(Real, 0, None, closed="left")],
         "tied_variance": ["boolean"],
+        "prior_alpha": [Interval(Real, 0, None, closed="left")],
+        **EM_CONSTRAINTS,
         "exact": ["boolean"],
         "n_jobs": [None, Integral],
     }
-    _refit_parameters: ClassVar[tuple[str, ...]] = ("priors", "var_smoothing", "tied_variance")
-    _saved_private = ("_declared_classes",)
-    _declared_classes: NDArray[Any] | None = None
-    """Labels that `partial_fit` was told to expect."""
+    _refit_parameters: ClassVar[tuple[str, ...]] = (
+        "priors",
+        "var_smoothing",
+        "tied_variance",
+        "prior_alpha",
+    )
+    _follows_scaling = True
+    _column_attributes = ("theta_", "var_", "_theta_rest")
+    _saved_private = ("_theta_rest",)
+    _theta_rest: Array
+    """What rounding took from the means: it counts where an offset is large."""
 
     def __init__(
         self,
@@ -124,39 +142,24 @@ class GaussianNB(Classifier, OnePass):
         var_smoothing: float = 1e-9,
         *,
         tied_variance: bool = False,
+        prior_alpha: float = 0,
+        unlabelled: Any = None,
+        max_iter: int = 100,
+        tol: float = 1e-6,
         exact: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.priors = priors
         self.var_smoothing = var_smoothing
         self.tied_variance = tied_variance
+        self.prior_alpha = prior_alpha
+        self.unlabelled = unlabelled
+        self.max_iter = max_iter
+        self.tol = tol
         self.exact = exact
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-    def _check_loaded(self) -> None:
-        """Raise ValueError unless what a file holds could be a fitted model."""
-        learned = vars(self)
-        if "theta_" not in learned:
-            return
-        shape = (len(self.classes_), self.n_features_in_)
-        expected = {"theta_": shape, "var_": shape, "class_prior_": shape[:1]}
-        for name, size in expected.items():
-            value = learned.get(name)
-            if not isinstance(value, np.ndarray) or value.shape != size or value.dtype != float:
-                raise ValueError(
-                    f"its {name} does not fit {shape[0]} classes of {shape[1]} columns"
-                )
-
     # --- fitting --------------------------------------------------------------------------
-
-    def _learn(self, source: Source, task: FitTask) -> None:
-        self._declared_classes = self.__dict__.pop("_expected_classes", None)
-        super()._learn(source, task)
 
     def _skips_float64(self, source: Source) -> bool:
         return source.n_rows is not None and source.n_rows * source.n_columns < SMALL
@@ -169,10 +172,7 @@ class GaussianNB(Classifier, OnePass):
         few = solved.certificate.digits < ENOUGH_DIGITS
         return None if few and moments.precision == "float64" else solved
 
-    def _solve_anyway(self, moments: ClassMoments) -> Solved:
-        if not moments.count:
-            raise ValueError(NOTHING)
-        moments = self._with_declared(moments)
+    def _solve_columns(self, moments: ClassMoments) -> Solved:
         columns, total = moments.columns, moments.total
         overflown = ~np.isfinite([columns.rounded_scatter.sum(axis=0), total.rounded_scatter])
         if overflown.any():
@@ -181,50 +181,35 @@ class GaussianNB(Classifier, OnePass):
                 "float64's range: it is too large, or the weights are; rescale them"
             )
         found = gaussians(columns, total, self.var_smoothing, self.tied_variance)
-        self.classes_ = moments.labels
-        self.class_count_ = moments.weight.round()
-        self.class_prior_ = self._prior(self.class_count_)
         self.theta_, self.var_ = found.theta, np.ascontiguousarray(found.var)
+        low = np.where(columns.count > 0, columns.mean.lo, total.mean.lo)
+        self._theta_rest = np.where(np.isnan(found.theta), 0.0, low)
         self.epsilon_ = float(found.epsilon)
         error = guaranteed_error(columns, total, found, self.var_smoothing, self.tied_variance)
         return Solved(self._certificate(error, moments), self._objective(columns))
 
-    def _with_declared(self, moments: ClassMoments) -> ClassMoments:
-        declared = getattr(self, "_declared_classes", None)
-        if declared is None:
-            return moments
-        strange = set(moments.labels.tolist()) - set(declared.tolist())
-        if strange:
-            raise ValueError(
-                f"The target label(s) {sorted(strange)} in y do not exist in the initial classes "
-                f"{declared.tolist()}"
-            )
-        return moments.placed(united([declared, moments.labels]))
-
-    def _prior(self, count: Array) -> Array:
+    def _given_prior(self, n_classes: int) -> Array | None:
         if self.priors is None:
-            return count / count.sum()
-        priors = np.asarray(self.priors, dtype=np.float64)
-        if priors.shape != count.shape:
-            raise ValueError(
-                f"Number of priors must match number of classes: {priors.size} priors for "
-                f"{len(count)} classes."
-            )
-        if not (priors >= 0).all():
-            raise ValueError("Priors must be non-negative.")
+            return None
+        priors = given_priors(self.priors, n_classes)
         if not np.isclose(priors.sum(), 1.0):
             raise ValueError("The sum of the priors should be 1.")
         return priors
 
+    def _set_prior(self, count: Array, given: Array | None) -> None:
+        count = self._smoothed(count)
+        self.class_prior_ = count / count.sum() if given is None else given
+
+    def _log_prior(self) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.log(self.class_prior_)
+
     def _objective(self, columns: ColumnMoments) -> float:
-        """−Σ w log p(x, y): squares about the mean are the scatter."""
+        """−Σ w log p(x | y): squares about the mean are the scatter."""
         var = np.maximum(self.var_, SMALLEST_VARIANCE)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             cells = columns.weight.hi * np.log(2 * np.pi * var) + columns.rounded_scatter / var
-            prior = np.where(
-                self.class_count_ > 0, -self.class_count_ * np.log(self.class_prior_), 0.0
-            )
-        return float(prior.sum() + 0.5 * np.nansum(cells))
+        return float(0.5 * np.nansum(cells))
 
     def _certificate(self, error: float, moments: ClassMoments) -> Certificate:
         digits = float(np.clip(-np.log10(error), 0.0, 15.6)) if np.isfinite(error) else 0.0
@@ -257,105 +242,22 @@ class GaussianNB(Classifier, OnePass):
             tuple(notes),
         )
 
-    @all_or_nothing
-    def partial_fit(  # type: ignore[override]
-        self, X: Any, y: Any = None, classes: ArrayLike | None = None, sample_weight: Any = None
-    ) -> Self:
-        """`update` under scikit-learn's name.
-
-        Parameters
-        ----------
-        X : array, data frame or Source
-        y : array of shape (rows,)
-            None if `X` is a source.
-        classes : array of shape (classes,), optional
-            All labels to expect; those without rows get a weight of 0.  Unlike in
-            scikit-learn, it is not needed: classes may appear at any time.
-        sample_weight : array of shape (rows,), optional
-
-        Returns
-        -------
-        self
-        """
-        if classes is not None:
-            labels, _ = coded(np.asarray(classes))
-            if not hasattr(self, "certificate_"):
-                self._expected_classes = labels
-            elif not np.array_equal(labels, _declared(self)):
-                raise ValueError(
-                    f"`classes={list(labels)}` is not the same as on last call to partial_fit, "
-                    f"was: {list(_declared(self))}"
-                )
-        return self.update(X, y, sample_weight)
-
-    def _adopt_private(self, models: Any) -> None:
-        declared = [m._declared_classes for m in models if m._declared_classes is not None]
-        self._declared_classes = None
-        if declared:
-            known = [m.classes_ for m in models]
-            self._declared_classes = united([*declared, *known])
-
     # --- predicting -----------------------------------------------------------------------
 
-    def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """log p(x, y = k), over the cells that are there.
+    def _log_likelihood(self, rows: Any) -> Array:
+        centre = far_from_zero(self.theta_, self.var_)
+        if centre is None:
+            return log_densities(rows, self.theta_, self.var_)
+        rows = np.asarray(rows, dtype=np.float64) - centre
+        return log_densities(rows, (self.theta_ - centre) + self._theta_rest, self.var_)
 
-        Parameters
-        ----------
-        X : array, data frame or Source, of shape (rows, columns)
+    def _noise_of_cells(self, rows: Any) -> Any:
+        if self.epsilon_ == 0:
+            return 0.0
+        with np.errstate(invalid="ignore"):
+            share = np.nan_to_num(self.epsilon_ / np.maximum(self.var_, SMALLEST_VARIANCE))
+        there = ~np.isnan(np.asarray(rows, dtype=np.float64))
+        return -0.5 * (there @ share.T)
 
-        Returns
-        -------
-        array of shape (rows, classes)
-        """
-        return self._apply(X, self._joint)
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """log p(y = k | x); see `predict_joint_log_proba`."""
-        return self._apply(X, self._log_posterior)
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """p(y = k | x); see `predict_joint_log_proba`."""
-        return self._apply(X, lambda rows: np.exp(self._log_posterior(rows)))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : array, data frame or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows,)
-        """
-        return self._apply(X, self._predicted)
-
-    def _predicted(self, rows: Any) -> NDArray[Any]:
-        return self.classes_[np.argmax(self._joint(rows), axis=1)]
-
-    def _log_posterior(self, rows: Any) -> Array:
-        joint = self._joint(rows)
-        # Far from every class log Σ exp would be lost beside joint: only differences count.
-        joint = joint - joint.max(axis=1, keepdims=True)
-        return joint - logsumexp(joint, axis=1, keepdims=True)
-
-    def _joint(self, rows: Any) -> Array:
-        with np.errstate(divide="ignore"):
-            prior = np.log(self.class_prior_)
-        return prior + log_densities(rows, self.theta_, self.var_)
-
-    # --- leaving out ----------------------------------------------------------------------
-
-    def _leave_one_out(self, block: Block) -> NDArray[np.float64]:
-        """log p(x, y = k) of each row under the model fitted without that row.
-
-        The rows are some of those of the fit.  A class whose only row leaves gets −∞.
-        """
-        moments = self._with_declared(self.statistics_)
-        return joint_without(moments, block, self.priors, self.var_smoothing, self.tied_variance)
-
-
-def _declared(model: GaussianNB) -> NDArray[Any]:
-    declared = model._declared_classes
-    return model.classes_ if declared is None else declared
+    def _log_likelihood_without(self, moments: ClassMoments, left: LeftOut) -> Array:
+        return log_densities_without(moments, left, self.var_smoothing, self.tied_variance)

@@ -17,6 +17,10 @@ SMALLEST_VARIANCE = 1e-300
 """Stands for a variance of zero where a density is asked for: almost a point mass."""
 
 
+FAR = 1e3
+"""Deviations from zero beyond which what rounding takes from a mean would show."""
+
+
 class Gaussians(NamedTuple):
     """Means and variances of each class and column, and the smoothing in them."""
 
@@ -46,6 +50,17 @@ def gaussians(
     largest = np.max(np.where(weight_of_all > 0, var_of_all, 0.0), axis=-1, initial=0.0)
     epsilon = np.asarray(var_smoothing * largest)
     return Gaussians(theta, var + epsilon[..., None, None], epsilon)
+
+
+def far_from_zero(theta: Array, var: Array) -> Array | None:
+    """A point near all means of a column, 0 in columns that need none; None if none does.
+
+    Rows near the means are no more than twice as far from zero: less this point they are exact.
+    """
+    with np.errstate(invalid="ignore"):
+        far = (np.abs(theta) > FAR * np.sqrt(var)).all(axis=0)
+        far &= np.ptp(theta, axis=0) <= np.abs(theta).min(axis=0) / 2
+    return np.where(far, theta[0], 0.0) if far.any() else None
 
 
 def guaranteed_error(

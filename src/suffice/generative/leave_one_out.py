@@ -9,18 +9,18 @@ moments are subtracted one by one, in the statistic's own precision.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from suffice.generative.gaussians import COMPILED_FROM, gaussians, log_densities
+from suffice.generative.gaussians import COMPILED_FROM, far_from_zero, gaussians, log_densities
+from suffice.generative.left_out import LeftOut
 from suffice.kernels.gaussian import add_log_densities_without, add_tied_densities_without
 from suffice.numerics.double_double import Array, DoubleDouble
-from suffice.sources import Block
 from suffice.statistics.class_moments import ClassMoments
 from suffice.statistics.column_moments import ColumnMoments
-from suffice.statistics.labels import coded
 
 RISK = 1e-4
 """Share of a variance or weight below which what remains is computed with more digits."""
@@ -29,22 +29,16 @@ CELLS_AT_ONCE = 1 << 18
 """Rows times classes times columns that are worked on at a time, one by one."""
 
 
-def joint_without(
-    moments: ClassMoments,
-    block: Block,
-    priors: ArrayLike | None,
-    var_smoothing: float,
-    tied: bool,
+def log_densities_without(
+    moments: ClassMoments, left: LeftOut, var_smoothing: float, tied: bool
 ) -> Array:
-    """log p(x, y = k) of each row, under the moments without that row.
+    """log p(x | y = k) of each row, under the moments without that row.
 
     Parameters
     ----------
     moments : ClassMoments
-        Of rows among which are those of the block.
-    block : Block
-    priors : array of shape (classes,), optional
-        Fixed probabilities of the classes; by default their shares of the remaining weight.
+        Of rows among which are those left out.
+    left : LeftOut
     var_smoothing : float
     tied : bool
 
@@ -52,68 +46,37 @@ def joint_without(
     -------
     array of shape (rows, classes)
     """
-    X = np.ascontiguousarray(block.X, dtype=np.float64)
-    weight = np.ones(len(X)) if block.weight is None else block.weight
-    codes = _codes(moments, block, weight)
+    X, codes, weight = np.ascontiguousarray(left.X, dtype=np.float64), left.codes, left.weight
     columns, total = moments.columns, moments.total
-    out = _log_priors(moments, codes, weight, priors)
-    doubtful = np.ones(len(X), np.bool_)
+    found = gaussians(columns, total, var_smoothing, tied)
+    centre = far_from_zero(found.theta, found.var)
+    out, doubtful = np.zeros((len(X), len(moments.labels))), np.ones(len(X), np.bool_)
     if out.size * X.shape[1] >= COMPILED_FROM:
-        doubtful = _compiled(columns, total, X, codes, weight, var_smoothing, tied, out)
+        seen = _seen_from(centre, X, columns, total)
+        doubtful = _compiled(*seen, codes, weight, var_smoothing, tied, out)
     index = np.flatnonzero(doubtful)
-    prior = _log_priors(moments, codes[index], weight[index], priors)
     step = max(CELLS_AT_ONCE // max(columns.count.size, 1), 1)
     for start in range(0, len(index), step):
         some = index[start : start + step]
-        again = _one_by_one(columns, total, X[some], codes[some], weight[some], var_smoothing, tied)
-        out[some] = prior[start : start + step] + again
+        rows = X[some], codes[some], weight[some]
+        out[some] = _one_by_one(columns, total, *rows, var_smoothing, tied, centre)
     return out
 
 
-def _codes(moments: ClassMoments, block: Block, weight: Array) -> NDArray[np.int64]:
-    """The class of each row; rows of weight 0 were not there, and change no class."""
-    codes, present = np.zeros(len(weight), np.int64), weight > 0
-    assert block.y is not None
-    if present.any():
-        labels, inner = coded(block.y[present])
-        if (
-            labels.dtype.kind != moments.labels.dtype.kind
-            or not np.isin(labels, moments.labels).all()
-        ):
-            raise ValueError("rows can only be left out of a fit that they were part of")
-        codes[present] = np.searchsorted(moments.labels, labels)[inner]
-    return codes
-
-
-def _log_priors(
-    moments: ClassMoments, codes: Any, weight: Array, priors: ArrayLike | None
-) -> Array:
-    rows = np.arange(len(codes))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if priors is None:
-            count = moments.weight.round()
-            if len(weight) and (weight == weight[0]).all():
-                # One logarithm for all rows of a class.
-                left = np.log(np.maximum(count.sum() - weight[0], 0.0))
-                out = np.tile(np.log(count) - left, (len(codes), 1))
-                out[rows, codes] = (np.log(np.maximum(count - weight[0], 0.0)) - left)[codes]
-            else:
-                left = np.log(np.maximum(count.sum() - weight, 0.0))
-                out = np.log(count) - left[:, None]
-                out[rows, codes] = np.log(np.maximum(count[codes] - weight, 0.0)) - left
-        else:
-            out = np.tile(np.log(np.asarray(priors, np.float64)), (len(codes), 1))
-    gone = (moments.rows[codes] == 1) & (weight > 0)
-    out[rows[gone], codes[gone]] = -np.inf
-    if moments.count == 1:
-        out[gone] = -np.inf
-    return out
+def _seen_from(
+    centre: Array | None, X: Array, columns: ColumnMoments, total: ColumnMoments
+) -> tuple[Array, ColumnMoments, ColumnMoments]:
+    """Rows and moments less a point."""
+    if centre is None:
+        return X, columns, total
+    columns, total = (replace(one, mean=one.mean - centre) for one in (columns, total))
+    return X - centre, columns, total
 
 
 def _compiled(
+    X: Array,
     columns: ColumnMoments,
     total: ColumnMoments,
-    X: Array,
     codes: Any,
     weight: Array,
     var_smoothing: float,
@@ -150,6 +113,7 @@ def _one_by_one(
     weight: Array,
     var_smoothing: float,
     tied: bool,
+    centre: Array | None,
 ) -> Array:
     rows, n_classes = np.arange(len(X)), len(columns.count)
     gone = _single_rows(X, weight, columns)
@@ -158,6 +122,7 @@ def _one_by_one(
     own = columns.at(codes).subtract(gone)
     for whole, part in zip(_words(every), _words(own), strict=True):
         whole[rows, codes] = part
+    X, every, remaining = _seen_from(centre, X, every, remaining)
     found = gaussians(every, remaining, var_smoothing, tied)
     return log_densities(X, found.theta, found.var)
 

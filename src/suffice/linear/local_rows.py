@@ -132,35 +132,6 @@ class LocalRows:
         return (1e-9 - (0.5 - 1e-12) * squared) + log_weight
 
 
-def spatial_order(values: Floats, size: int) -> NDArray[np.int64]:
-    """An order of rows in which every run of `size` rows lies together.
-
-    Parameters
-    ----------
-    values : array of shape (rows, columns)
-        In units in which distances along columns compare.
-    size : int
-
-    Returns
-    -------
-    array of shape (rows,)
-        Row numbers.
-    """
-    done: list[NDArray[np.int64]] = []
-    waiting = [np.arange(len(values))]
-    while waiting:
-        rows = waiting.pop()
-        if len(rows) <= size or not values.shape[1]:
-            done.append(rows)
-            continue
-        widest = int(np.argmax(np.ptp(values[rows], axis=0)))
-        # A whole number of runs goes to the left.
-        left = size * (-(-len(rows) // size) // 2)
-        parted = np.argpartition(values[rows, widest], left - 1)
-        waiting += [rows[np.sort(parted[left:])], rows[np.sort(parted[:left])]]
-    return np.concatenate(done)
-
-
 def column_deviations(X: Floats, weight: Floats) -> Floats:
     """Weighted standard deviation of each column: exactly 0 where it is constant."""
     low, high = X.min(axis=0), X.max(axis=0)

@@ -14,7 +14,6 @@ polynomial modelling and its applications" (1996).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -36,13 +35,13 @@ from suffice.linear.local_rows import (
     Floats,
     LocalRows,
     column_deviations,
-    spatial_order,
 )
 from suffice.linear.local_solution import predict_block
 from suffice.linear.model import as_columns, explained
-from suffice.sources import ArraySource, Block, Piece, Source, block_rows
+from suffice.numerics.spatial import spatial_order
+from suffice.sources import Block, Piece, Source, block_rows
 from suffice.sources.finite import describe_non_finite
-from suffice.sources.memory import RowRange, cut
+from suffice.sources.query_blocks import QueryBlocks
 from suffice.statistics.moments import NOTHING, Moments
 
 MOST_BYTES = 2 << 30
@@ -232,7 +231,7 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
         order = spatial_order(rows.within_reach(queries) / rows.bandwidths, TOGETHER)
         out = np.empty((len(queries), len(rows.y)))
         out[order] = map_rows(
-            QueryBlocks(queries[order]),
+            QueryBlocks(queries[order], TOGETHER),
             lambda block: predict_block(rows, block.X, rule),
             self._n_jobs(),
         )
@@ -270,13 +269,6 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
         squares = np.diagonal(moments.rounded_scatter)
         left = squares[k:] + moments.weight.hi * np.square(moments.mean.hi[k:])
         return float(np.mean(explained(left, squares[:k])))
-
-
-class QueryBlocks(ArraySource):
-    """Queries in spatial order, in blocks that are solved together."""
-
-    def pieces(self) -> Iterator[RowRange]:
-        return cut(self, TOGETHER)
 
 
 def gather(source: Source, n_jobs: int | None) -> tuple[Floats, Floats, Floats]:

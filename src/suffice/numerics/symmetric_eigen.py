@@ -9,7 +9,9 @@ Aishima showed (2018).  With X the approximate vectors, G = XᵀX and T = XᵀAX
 
 which squares the error of vectors whose values are apart.  Where values are so close that a
 step would not be small, the vectors of the cluster are first turned by the eigenvectors of
-their own block of T, from which the common value has been taken away.
+their own block of T, from which the common value has been taken away.  The symmetric part of E is
+(I − G)/2 whatever the values are, and is taken from there: close values divide rounding by little,
+and that may turn the vectors within their cluster, but must not bend them towards each other.
 
 What is returned carries its own proof: the residuals A v − λ v and XᵀX − I, computed from the
 result, bound how far the values and vectors can be from the true ones.
@@ -36,6 +38,9 @@ TARGET = 2.0**-70
 
 NOISE = 2.0**-96
 """Differences below this share of the matrix's norm are rounding: they separate nothing."""
+
+HARMLESS = 2.0**-30
+"""A turn whose square is beyond float64's resolution."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +145,9 @@ def _refined(A: DoubleDouble, V: Array) -> EigenSystem:
         heard = np.abs(left) > NOISE * size
         clusters = _clusters(close & heard)
         # The diagonal takes what it lacks of length 1; so do pairs that nothing tells apart.
-        close |= apart == 0
-        E = np.where(close, skew / 2, left / np.where(close, 1.0, apart))
-        np.fill_diagonal(E, np.diagonal(skew) / 2)
+        close |= (apart == 0) | (~heard & (np.abs(left) > HARMLESS * np.abs(apart)))
+        turn = np.where(close | close.T, 0.0, left / np.where(close, 1.0, apart))
+        E = (turn - turn.T + skew) / 2
         if step == MOST_STEPS or (not clusters and np.abs(E).max() <= TARGET):
             break
         for cluster in clusters:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from suffice.fitting.categories import is_missing
 from suffice.numerics.double_double import Array
-from suffice.preprocessing.categories import is_missing
 from suffice.sources.mixed import TEXT
 from suffice.statistics.moments import Precision
 from suffice.statistics.value_counts import ValueCounts

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.fitting.categories import inner, is_nan
 from suffice.fitting.registry import register
 from suffice.numerics.double_double import Array
-from suffice.preprocessing.categories import inner, is_nan
 from suffice.statistics.distinct import distinct, locate
 
 Codes = NDArray[np.int64]

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
 
-from suffice.preprocessing.categories import is_missing
-from suffice.preprocessing.tables import object_column
+from suffice.fitting.categories import is_missing
+from suffice.fitting.tables import object_column
 from suffice.sources import Columns
 from suffice.sources.frames import FrameSource, is_frame
 from suffice.sources.sparse import canonical_csr, csr_on

@@ -20,11 +20,11 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from suffice.fitting.base import Solved, refuse_strangers
+from suffice.fitting.categories import aligned, common_form, shown
 from suffice.fitting.registry import register
-from suffice.preprocessing.categories import aligned, common_form, shown
+from suffice.fitting.rounded import refuse_rounded, rounds_integers
+from suffice.fitting.tables import Table, has_large, table_of
 from suffice.preprocessing.grouping import Codes, Grouped, grouped, listed, rare, with_drop
-from suffice.preprocessing.rounded import refuse_rounded, rounds_integers
-from suffice.preprocessing.tables import Table, has_large, table_of
 from suffice.preprocessing.transformer import NamesColumns, Transformer, exactly
 from suffice.sources import Block, Columns, Source, as_source
 from suffice.sources.frames import is_frame

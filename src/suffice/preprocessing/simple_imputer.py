@@ -20,10 +20,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from suffice.fitting.base import Solved
 from suffice.fitting.callbacks import FitTask
+from suffice.fitting.categories import is_missing
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.registry import register
 from suffice.numerics.double_double import Array
-from suffice.preprocessing.categories import is_missing
 from suffice.preprocessing.fill_values import Gathered, check_kept, constant, kinds_only, typical
 from suffice.preprocessing.missing_cells import blanked, fill, refuse_nan, rows_of
 from suffice.preprocessing.standard_scaler import Scaling, column_moments

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
@@ -23,7 +24,10 @@ from suffice.linear.model import LeastSquaresModel
 from suffice.preprocessing import StandardScaler
 from suffice.sources import Source
 from suffice.statistics.class_moments import ClassMoments
+from suffice.statistics.fourth_moments import FourthMoments
+from suffice.statistics.labelled_moments import LabelledMoments
 from suffice.statistics.moments import Moments
+from suffice.statistics.pooled_moments import PooledMoments
 
 STEP = "moments of folds"
 """What a fitted estimator's trace says about where it comes from."""
@@ -97,8 +101,12 @@ class Candidate:
 
 def _fitted_scaler(scaler: StandardScaler, statistic: Any, n_columns: int) -> StandardScaler:
     """A scaler fitted to the rows behind a statistic of theirs."""
+    if isinstance(statistic, PooledMoments):
+        statistic = statistic.classes
     if isinstance(statistic, ClassMoments):
         return scaler._from_columns(statistic.total)
+    if isinstance(statistic, LabelledMoments):
+        statistic = Moments.merge(statistic.moments)
     return scaler._from_moments(statistic, n_columns)
 
 
@@ -106,6 +114,21 @@ def _behind(scaler: StandardScaler, statistic: Any, n_columns: int) -> Any:
     """The statistic of rows as a fitted scaler leaves them."""
     if isinstance(statistic, ClassMoments):
         return replace(statistic, columns=scaler._map_columns(statistic.columns))
+    if isinstance(statistic, PooledMoments):
+        within = scaler._map_moments(statistic.within, n_columns)
+        return PooledMoments(
+            classes=_behind(scaler, statistic.classes, n_columns),
+            scatter=within.scatter,
+            magnitude=within.magnitude,
+            roundings=within.roundings,
+        )
+    if isinstance(statistic, LabelledMoments):
+        parts = tuple(_behind(scaler, part, n_columns) for part in statistic.parts)
+        return replace(statistic, parts=parts)
+    if isinstance(statistic, FourthMoments):
+        scale = np.ones(n_columns) if scaler.scale_ is None else scaler.scale_
+        moments = scaler._map_moments(statistic.moments, n_columns)
+        return statistic.scaled(moments, 1 / scale)
     return scaler._map_moments(statistic, n_columns)
 
 
@@ -120,6 +143,8 @@ def taken_apart(estimator: Any) -> Candidate | None:
     if not isinstance(model, OnePass) or not (is_regressor(model) or is_classifier(model)):
         return None
     if not all(type(scaler) is StandardScaler and _gives_arrays(scaler) for scaler in scalers):
+        return None
+    if scalers and not getattr(model, "_follows_scaling", True):
         return None
     if not _is_ours(model) or any(hasattr(step, "_skl_callbacks") for step in [estimator, *steps]):
         return None

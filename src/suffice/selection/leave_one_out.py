@@ -88,8 +88,11 @@ def can_leave_one_out(candidate: Candidate, source: Source) -> bool:
     if isinstance(model, LeastSquaresModel):
         penalised_alike = not getattr(model, "standardize", False)
         return model._has_leverages and penalised_alike and not source.sparse
-    # Priors of classes that a row takes with it are an error of that fit.
-    return hasattr(model, "_leave_one_out") and getattr(model, "priors", None) is None
+    # Priors of classes that a row takes with it are an error of that fit; and what is guessed of
+    # unlabelled rows depends on all rows.
+    unfit = ("priors", "class_prior", "unlabelled")
+    free = all(getattr(model, name, None) is None for name in unfit)
+    return hasattr(model, "_leave_one_out") and free
 
 
 class LeaveOneOut:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from suffice.fitting.algebra import _same
 from suffice.linear.model import LeastSquaresModel
 from suffice.selection.candidates import Candidate, prepare, taken_apart
 from suffice.selection.held_out import check_scorer
@@ -47,6 +48,8 @@ def prepared(estimators: Sequence[Any], X: Any, y: Any, weight: Any) -> Prepared
     known = [candidate for candidate in candidates if candidate is not None]
     if len(known) < len(candidates) or len({type(c.model) for c in known}) != 1:
         return None
+    if not _share_a_statistic([candidate.model for candidate in known]):
+        return None
     # In scikit-learn a pipeline takes no weights, but each step its own.
     if weight is not None and any(isinstance(c.estimator, Pipeline) for c in known):
         return None
@@ -56,6 +59,16 @@ def prepared(estimators: Sequence[Any], X: Any, y: Any, weight: Any) -> Prepared
         if isinstance(X, Source):
             raise
         return None  # scikit-learn's loop tells what is wrong
+
+
+def _share_a_statistic(models: Sequence[Any]) -> bool:
+    """Whether models of one class summarise rows alike, for all that their parameters say."""
+    first = models[0]
+    return all(
+        _same(getattr(first, name), getattr(model, name))
+        for name in getattr(first, "_statistic_parameters", ())
+        for model in models[1:]
+    )
 
 
 def plan(
@@ -128,4 +141,6 @@ def _bytes(found: Prepared, n_groups: int) -> int:
     """Memory for the statistics of all groups, and those merged from them, roughly."""
     model, columns = found[0][0].model, found[1].n_columns
     numbers = (columns + 1) ** 2 if isinstance(model, LeastSquaresModel) else 100 * columns
+    if hasattr(model, "_detail"):  # matrices, for all classes together or for some ten
+        numbers += (1, 10, 30)[max(c.model._detail for c in found[0])] * columns**2
     return 4 * 8 * n_groups * numbers

@@ -135,6 +135,13 @@ class OnePassSearch:
         return found
 
     @property
+    def _asks_most(self) -> Any:
+        """The model whose statistic serves all candidates: it tells most."""
+        usable = [c.model for c in self.candidates if c.error is None]
+        first = self.candidates[0].model
+        return max(usable, key=lambda model: getattr(model, "_detail", 0), default=first)
+
+    @property
     def _scores_without_weights(self) -> bool:
         """Whether the weights are those of the fit alone."""
         apart = self.score_weight is None and not isinstance(self.X, Source)
@@ -145,7 +152,7 @@ class OnePassSearch:
 
         Groups are numbered through all layers, and once more for those without weights.
         """
-        model = self.candidates[0].model
+        model = self._asks_most
         rows = slice(block.start, block.start + block.n_rows)
 
         def summarize(chosen: Any, weighted: bool = True) -> Any:

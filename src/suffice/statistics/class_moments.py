@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.statistics.column_moments import ColumnMoments
-from suffice.statistics.labels import KINDS, as_objects, coded
+from suffice.statistics.labels import KINDS, as_objects, check_known, coded
 from suffice.statistics.moments import Precision
 
 
@@ -143,10 +143,7 @@ class ClassMoments:
         """
         if part.count == 0:
             return self
-        unknown = ~np.isin(part.labels, self.labels)
-        if part.labels.dtype.kind != self.labels.dtype.kind or unknown.any():
-            name = part.labels[np.argmax(unknown)]
-            raise ValueError(f"cannot take rows of class {name!r} away: there are none")
+        check_known(part.labels, self.labels)
         part = part.placed(self.labels)
         if (part.rows > self.rows).any():
             worst = int(np.argmax(part.rows - self.rows))

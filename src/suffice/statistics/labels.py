@@ -90,6 +90,20 @@ def codes_among(y: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64]:
     return np.array([place[label] for label in found.tolist()], dtype=np.int64)[codes]
 
 
+def check_known(labels: NDArray[Any], known: NDArray[Any]) -> None:
+    """Raise ValueError unless rows of these labels can be taken away from rows of the known ones.
+
+    Parameters
+    ----------
+    labels, known : arrays of shape (classes,)
+        Sorted and distinct.
+    """
+    strange = ~np.isin(labels, known)
+    if labels.dtype.kind != known.dtype.kind or strange.any():
+        name = labels.tolist()[int(np.argmax(strange))]
+        raise ValueError(f"cannot take rows of class {name!r} away: there are none")
+
+
 def as_objects(values: Sequence[Any]) -> NDArray[Any]:
     """An object array of one dimension, whatever the values are."""
     out = np.empty(len(values), dtype=object)

@@ -380,9 +380,8 @@ def _products(count: int, n_columns: int) -> Array:
 def _summarize_float64(X: Any, Y: Array | None, weight: Array | None) -> Moments:
     n, d = X.shape
     m = d + (0 if Y is None else Y.shape[1])
-    centre = _near_mean(X, Y)
 
-    def centred(rows: slice) -> Array:
+    def centred(rows: slice, centre: Array) -> Array:
         Z = _scratch(rows.stop - rows.start, m + 1)
         np.copyto(Z[:, :d], X[rows], casting="unsafe")
         if Y is not None:
@@ -391,8 +390,16 @@ def _summarize_float64(X: Any, Y: Array | None, weight: Array | None) -> Moments
             _subtract(Z, np.append(centre, 0.0))
         return Z
 
+    return _about_a_centre(centred, n, _near_mean(X, Y), weight)
+
+
+def _about_a_centre(
+    centred: Callable[[slice, Array], Array], n: int, centre: Array, weight: Array | None
+) -> Moments:
+    """Moments of n rows; `centred` gives some of them less a centre, beside a column of ones."""
+    m = len(centre)
     for last in (False, False, True):
-        gram = _gram(centred, n, m + 1, weight)
+        gram = _gram(lambda rows: centred(rows, centre), n, m + 1, weight)
         _check_finite(gram)
         sums, total = gram[:m, m], gram[m, m]
         offset = sums / total
@@ -402,7 +409,7 @@ def _summarize_float64(X: Any, Y: Array | None, weight: Array | None) -> Moments
             break
         centre = centre + offset
     is_small = (squares < SMALLEST_SQUARE).any()
-    floor = _floor(squares, centred(slice(0, n))) if is_small else np.zeros(m)
+    floor = _floor(squares, centred(slice(0, n), centre)) if is_small else np.zeros(m)
     return _from_rounded_gram(gram, centre, n, weight, _roundings(n, m + 1), floor)
 
 
@@ -518,8 +525,12 @@ def _floor(squares: Array, Z: Any) -> Array:
     return floor
 
 
+LARGEST_SQUARE = 2.0**980
+"""Above, sums of squares would overflow in the products of a double-double."""
+
+
 def _check_finite(gram: Array) -> None:
-    if not np.isfinite(np.diagonal(gram)).all():
+    if not (np.diagonal(gram) <= LARGEST_SQUARE).all():
         raise FloatingPointError(TOO_LARGE)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from suffice.preprocessing.tables import has_large
+from suffice.fitting.tables import has_large
 from suffice.sources import FileSource, FrameSource, Source
 
 

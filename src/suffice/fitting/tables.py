@@ -1,6 +1,6 @@
 """Rows of categories in memory, arrays and frames, without a loss.
 
-A column keeps its own type, so that large integers stay apart; `suffice.preprocessing.categories`
+A column keeps its own type, so that large integers stay apart; `suffice.fitting.categories`
 says what a form is.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from suffice.preprocessing.categories import is_missing, is_nan, whole_numbers
+from suffice.fitting.categories import is_missing, is_nan, whole_numbers
 from suffice.sources import Columns
 from suffice.sources.columns import DATES, kind_of, numbers, texts
 from suffice.sources.frames import is_frame

@@ -1,0 +1,177 @@
+"""Gamma and Poisson: the rate of events.
+
+    λ ~ Gamma(shape a, rate b),      y | λ ~ Poisson(λ)
+
+    posterior   Gamma(a + Σ y, b + rows)
+    mean        a / b
+    predictive  negative binomial
+
+a is a number of events, and b the rows in which nobody saw them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincinv, xlogy
+
+from suffice.bayes.conjugate import Conjugate, Interval, numbers, plain, shortest, shown
+from suffice.bayes.predictive_counts import NegativeBinomial
+from suffice.bayes.pseudo_statistics import Events, stacked, summed
+from suffice.families import Gamma, Poisson, SufficientSums
+from suffice.numerics.double_double import Array, DoubleDouble
+from suffice.numerics.gamma_functions import stirling_remainder
+from suffice.numerics.logarithm import log_pair
+
+
+class GammaPoisson(Conjugate):
+    """The rate of events, learned from counts of them.
+
+    Parameters
+    ----------
+    shape : float or array of shape (…), default=1.0
+        Pseudo-events, not negative.
+    rate : float or array of shape (…), default=1.0
+        Pseudo-rows in which they occurred, not negative.
+
+    Attributes
+    ----------
+    shape, rate : floats or arrays of shape (…)
+        The same with the rows' sums.
+
+    Notes
+    -----
+    The statistic is the `SufficientSums` of `suffice.families.Poisson`; sums in arrays go to
+    `given`.
+
+    Examples
+    --------
+    >>> from suffice.bayes import GammaPoisson
+    >>> goals = GammaPoisson(shape=2.0, rate=1.0).posterior([2, 0, 1, 3])
+    >>> goals
+    GammaPoisson(shape=8.0, rate=5.0)
+    >>> goals.mean(), goals.map()
+    (1.6, 1.4)
+    >>> round(goals.predictive().log_density(0), 4)
+    -1.4586
+    """
+
+    def __init__(self, shape: Any = 1.0, rate: Any = 1.0) -> None:
+        both = numbers("shape", shape, 0.0), numbers("rate", rate, 0.0)
+        a, b = (DoubleDouble.of(value) for value in np.broadcast_arrays(*both))
+        self._begin(Events(a, b, DoubleDouble.zeros(a.shape)))
+
+    @classmethod
+    def flat(cls) -> Self:
+        """The prior without a preference, under which `map` is the maximum of the likelihood."""
+        return cls(1.0, 0.0)
+
+    @property
+    def shape(self) -> Any:
+        return plain(self._both.total.round())
+
+    @property
+    def rate(self) -> Any:
+        return plain(self._both.weight.round())
+
+    @property
+    def is_proper(self) -> NDArray[np.bool_]:
+        return np.asarray((self._both.total.hi > 0) & (self._both.weight.hi > 0))
+
+    def mean(self) -> Any:
+        """a / b; NaN where both are 0, and ∞ where only the rate is."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return plain((self._both.total.round()) / (self._both.weight.round()))
+
+    def map(self) -> Any:
+        """(a − 1) / b, and 0 where the shape is 1 or less.
+
+        Raises
+        ------
+        ValueError
+            Where the rate is 0, and the density the larger the faster the events.
+        """
+        if not (self._both.weight.hi > 0).all():
+            raise ValueError(f"{self!r} has no mode: its rate must be positive")
+        above = (self._both.total - 1.0).round()
+        return plain(np.maximum(above, 0.0) / self._both.weight.round())
+
+    def variance(self) -> Any:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return plain(self.mean() / self._both.weight.round())
+
+    def quantile(self, q: Any) -> Any:
+        with np.errstate(over="ignore"):
+            return plain(gammaincinv(self.shape, q) / self.rate)
+
+    def _shortest(self, level: float) -> Interval:
+        a, b = np.asarray(self.shape), np.asarray(self.rate)
+        return shortest(self.quantile, lambda x: xlogy(a - 1.0, x) - b * x, level, a.shape)
+
+    def log_density(self, value: Any) -> Any:
+        self._require_proper("no density")
+        return plain(Gamma().log_density(value, Gamma().natural(self.shape, self.rate)))
+
+    def sample(self, n: int, random_state: Any = None) -> Array:
+        self._require_proper("no draws")
+        eta = Gamma().natural(self.shape, self.rate)
+        return Gamma().sample(eta, (n, *eta.shape[:-1]), random_state)
+
+    def predictive(self, exposure: float = 1.0) -> NegativeBinomial:
+        """The number of events in the next row, or in an `exposure` of as many rows."""
+        numbers("exposure", exposure, 0.0, open_end=True)
+        self._require_proper("no predictive distribution")
+        return NegativeBinomial(np.asarray(self.shape), np.asarray(self.rate), float(exposure))
+
+    def given(self, events: Any, rows: Any) -> Self:
+        """What is known once so many events were seen in so many rows: arrays of shape (…).
+
+        Instead of rows there may be an exposure.  Sums alone do not tell the evidence.
+        """
+        total, weight = numbers("events", events, 0.0), numbers("rows", rows, 0.0)
+        return self._added(Events(DoubleDouble.of(total), DoubleDouble.of(weight), None))
+
+    def summarize(self, data: Any, sample_weight: Any = None) -> Events:
+        return _of_sums(summed(Poisson(), data, sample_weight))
+
+    def _is_statistic(self, data: Any) -> bool:
+        return isinstance(data, SufficientSums | Events)
+
+    def _as_statistic(self, value: Any) -> Events:
+        if isinstance(value, Events):
+            return value
+        if isinstance(value, SufficientSums):
+            return _of_sums(value)
+        raise TypeError(
+            "the statistic of GammaPoisson is the SufficientSums of suffice.families.Poisson, "
+            f"got {type(value).__name__}; for sums in arrays write given(events, rows)"
+        )
+
+    def _log_evidence(self, prior: Events, rows: Events) -> Array:
+        # With x = a + S and λ = x / (b + n):  log Γ(x) − x log(b + n) = x log λ − x + s(x), and the
+        # same for the prior.  The large terms cancel in double-double, against Σ log y! too.
+        if rows.log_base is None:
+            raise ValueError(
+                "the evidence needs Σ log y! of the rows, which sums alone do not tell: pass the "
+                "counts themselves, or suffice.families.Poisson().summarize(counts)"
+            )
+        both = prior + rows
+        large = _stirling(both) - _stirling(prior) + rows.log_base
+        small = stirling_remainder(both.total.round()) - stirling_remainder(prior.total.round())
+        return np.asarray(large.round() + small)
+
+    def __repr__(self) -> str:
+        return f"GammaPoisson(shape={shown(self.shape)}, rate={shown(self.rate)})"
+
+
+def _of_sums(sums: Any) -> Events:
+    return Events(
+        stacked(sums, "total")[..., 0], stacked(sums, "weight"), stacked(sums, "log_base")
+    )
+
+
+def _stirling(events: Events) -> DoubleDouble:
+    """x log(x / w) − x."""
+    return log_pair(events.total / events.weight) * events.total - events.total

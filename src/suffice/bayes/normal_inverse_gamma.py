@@ -1,0 +1,229 @@
+"""Normal and inverse gamma: the mean and the variance of numbers.
+
+    σ² ~ InvGamma(α, β),      μ | σ² ~ N(m, σ²/κ),      y | μ, σ² ~ N(μ, σ²)
+
+With n rows of mean ȳ and S = Σ (y − ȳ)²:
+
+    κ' = κ + n,    m' = (κ m + n ȳ) / κ',    α' = α + n/2,    2β' = 2β + S + (κ n / κ') (ȳ − m)²
+
+The prior is the statistic (κ, m, 2β) of rows that nobody saw, 2α of them behind the squares 2β:
+the rule for 2β' is Chan's for merging squares about a mean.  Given the rows, μ has Student's t
+distribution, and so does the next row.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammainccinv, stdtrit
+
+from suffice.bayes.conjugate import Conjugate, Interval, Kind, numbers, plain, shortest, shown
+from suffice.bayes.predictive_numbers import StudentT
+from suffice.bayes.pseudo_statistics import Spread
+from suffice.bayes.rises import log_gamma_rise, log_growth
+from suffice.bayes.spreads import SPREADS, as_spread, spread_of_rows, spread_of_sums
+from suffice.families import Gamma
+from suffice.families.gaussian import LOG_2PI, normal_log_density
+from suffice.families.sampling import generator, log_gamma_variates
+from suffice.numerics.double_double import Array, DoubleDouble
+
+
+class MeanAndVariance(NamedTuple):
+    """Something about the two parameters of a Gaussian.
+
+    Attributes
+    ----------
+    mu, variance : floats, arrays or Intervals
+    """
+
+    mu: Any
+    variance: Any
+
+
+class NormalInverseGamma(Conjugate):
+    """The mean and the variance of numbers.
+
+    Parameters
+    ----------
+    mu : float or array of shape (…), default=0.0
+        The prior's mean.
+    kappa : float or array of shape (…), default=1.0
+        How many rows the prior's mean counts for.
+    alpha, beta : floats or arrays of shape (…), default=1.0
+        The prior's variance counts for 2α rows, with squares that add up to 2β.  α may be
+        negative down to −3/2, which is `flat`.
+
+    Attributes
+    ----------
+    mu, kappa, alpha, beta : floats or arrays of shape (…)
+        The same with the rows in them.
+
+    Notes
+    -----
+    The statistic is `ColumnMoments`, `Moments`, of which the diagonal counts, or the
+    `SufficientSums` of `suffice.families.Gaussian`; sums in arrays go to `given`.
+
+    Examples
+    --------
+    >>> from suffice.bayes import NormalInverseGamma
+    >>> prior = NormalInverseGamma(mu=0.0, kappa=1.0, alpha=2.0, beta=2.0)
+    >>> known = prior.posterior([1.0, 2.0, 3.0])
+    >>> known
+    NormalInverseGamma(mu=1.5, kappa=4.0, alpha=3.5, beta=4.5)
+    >>> known.mean()
+    MeanAndVariance(mu=1.5, variance=1.8)
+    >>> NormalInverseGamma.flat().posterior([1.0, 2.0, 6.0]).map()  # the most likely
+    MeanAndVariance(mu=3.0, variance=4.666666666666667)
+    """
+
+    def __init__(self, mu: Any = 0.0, kappa: Any = 1.0, alpha: Any = 1.0, beta: Any = 1.0) -> None:
+        m, k, a, b = np.broadcast_arrays(
+            numbers("mu", mu),
+            numbers("kappa", kappa, 0.0),
+            numbers("alpha", alpha, -1.5),
+            numbers("beta", beta, 0.0),
+        )
+        self._begin(Spread(k, DoubleDouble.of(m), 2.0 * b, 2.0 * a))
+
+    @classmethod
+    def flat(cls) -> Self:
+        """A density that is 1 everywhere, under which `map` is the maximum of the likelihood."""
+        return cls(0.0, 0.0, -1.5, 0.0)
+
+    @property
+    def mu(self) -> Any:
+        return plain(self._both.mean.round())
+
+    @property
+    def kappa(self) -> Any:
+        return plain(self._both.weight)
+
+    @property
+    def alpha(self) -> Any:
+        return plain(0.5 * self._both.degrees)
+
+    @property
+    def beta(self) -> Any:
+        return plain(0.5 * self._both.scatter)
+
+    @property
+    def is_proper(self) -> NDArray[np.bool_]:
+        both = self._both
+        return np.asarray((both.weight > 0) & (np.asarray(self.alpha) > 0) & (both.scatter > 0))
+
+    def mean(self) -> MeanAndVariance:
+        """m for α > ½, and β/(α − 1) for α > 1, else ∞; NaN where there is no mean."""
+        a, b = np.asarray(self.alpha), np.asarray(self.beta)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            variance = np.where(a > 1, b / (a - 1.0), np.where((a > 0) & (b > 0), np.inf, np.nan))
+        has_mean = (a > 0.5) & (self._both.weight > 0)
+        return MeanAndVariance(
+            plain(np.where(has_mean, self._both.mean.round(), np.nan)), plain(variance)
+        )
+
+    def map(self) -> MeanAndVariance:
+        """(m, β / (α + 3/2)), where the joint density of both is largest.
+
+        The variance is 0 where β is: the density grows without end towards it.
+
+        Raises
+        ------
+        ValueError
+            Where prior and rows leave the mean or the variance open.
+        """
+        a = np.asarray(self.alpha)
+        if not ((a > -1.5) & (self._both.weight > 0)).all():
+            raise ValueError(
+                f"{self!r} has no mode: kappa must be positive, and alpha above -3/2; give a "
+                "stronger prior, or rows"
+            )
+        return MeanAndVariance(self.mu, plain(np.asarray(self.beta) / (a + 1.5)))
+
+    def variance(self) -> MeanAndVariance:
+        """β / (κ (α − 1)) and β² / ((α − 1)² (α − 2)); ∞ where they diverge."""
+        a, b = np.asarray(self.alpha), np.asarray(self.beta)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = b / (a - 1.0)
+            of_mean = np.where(a > 1, mean / self._both.weight, np.inf)
+            of_variance = np.where(a > 2, mean * mean / (a - 2.0), np.inf)
+        return MeanAndVariance(plain(of_mean), plain(of_variance))
+
+    def quantile(self, q: Any) -> MeanAndVariance:
+        a, b = np.asarray(self.alpha), np.asarray(self.beta)
+        with np.errstate(over="ignore", divide="ignore"):
+            mu = self.mu + np.sqrt(b / a / self._both.weight) * stdtrit(2.0 * a, q)
+            return MeanAndVariance(plain(mu), plain(b / gammainccinv(a, q)))
+
+    def interval(self, level: float = 0.95, kind: Kind = "equal-tailed") -> MeanAndVariance:
+        """A credible interval of each of the two by itself; see `Conjugate.interval`."""
+        ends = super().interval(level, kind)
+        if isinstance(ends, MeanAndVariance):
+            return ends
+        return MeanAndVariance(*(Interval(*both) for both in zip(*ends, strict=True)))
+
+    def _shortest(self, level: float) -> MeanAndVariance:
+        a, b = np.asarray(self.alpha), np.asarray(self.beta)
+        return MeanAndVariance(self.interval(level).mu, shortest_variances(a, b, level))
+
+    def log_density(self, value: Any) -> Any:
+        """log p(μ, σ²) at a pair (mu, variance)."""
+        self._require_proper("no density")
+        mu, variance = numbers("mu", value[0]), numbers("variance", value[1], 0.0, open_end=True)
+        # 1/σ² is gamma distributed, and |d(1/σ²)/dσ²| = 1/σ⁴.
+        of_precision = Gamma().log_density(1.0 / variance, Gamma().natural(self.alpha, self.beta))
+        given = normal_log_density(mu, np.asarray(self.mu), variance / self._both.weight)
+        return plain(of_precision - 2.0 * np.log(variance) + given)
+
+    def sample(self, n: int, random_state: Any = None) -> MeanAndVariance:
+        self._require_proper("no draws")
+        rng = generator(random_state)
+        a, b, m = (np.asarray(one) for one in (self.alpha, self.beta, self.mu))
+        shape = (n, *np.broadcast_shapes(a.shape, b.shape, m.shape))
+        with np.errstate(over="ignore"):
+            variance = b * np.exp(-log_gamma_variates(a, shape, rng))
+        sd = np.sqrt(variance / self._both.weight)
+        return MeanAndVariance(np.asarray(m + sd * rng.standard_normal(shape)), variance)
+
+    def predictive(self) -> StudentT:
+        """The next row: a t of 2α degrees of freedom, of squared scale β (κ + 1) / (α κ)."""
+        self._require_proper("no predictive distribution")
+        a = np.asarray(self.alpha)
+        scale = np.asarray(self.beta) / a * (1.0 + 1.0 / self._both.weight)
+        return StudentT(2.0 * a, np.asarray(self.mu), np.asarray(scale))
+
+    def given(self, weight: Any, mean: Any, scatter: Any) -> Self:
+        """What is known once rows of this weight, mean and Σ (y − mean)² were seen, too."""
+        return self._added(spread_of_sums(weight, mean, scatter))
+
+    def summarize(self, data: Any, sample_weight: Any = None) -> Spread:
+        return spread_of_rows(data, sample_weight)
+
+    def _is_statistic(self, data: Any) -> bool:
+        return isinstance(data, SPREADS)
+
+    def _as_statistic(self, value: Any) -> Spread:
+        return as_spread(value)
+
+    def _log_evidence(self, prior: Spread, rows: Spread) -> Array:
+        a, b = 0.5 * prior.degrees, 0.5 * prior.scatter
+        more, added = 0.5 * rows.weight, 0.5 * prior.added_by(rows)
+        value = log_gamma_rise(a, more) - (a + more) * log_growth(b, added)
+        value = value + more * (np.log(a) - np.log(b) - LOG_2PI)
+        return np.asarray(value - 0.5 * log_growth(prior.weight, rows.weight))
+
+    def __repr__(self) -> str:
+        names = ("mu", "kappa", "alpha", "beta")
+        inside = ", ".join(f"{name}={shown(getattr(self, name))}" for name in names)
+        return f"NormalInverseGamma({inside})"
+
+
+def shortest_variances(a: Array, b: Array, level: float) -> Interval:
+    """The shortest intervals of inverse gamma distributions."""
+    return shortest(
+        lambda q: b / gammainccinv(a, q),
+        lambda v: -(a + 1.0) * np.log(v) - b / v,
+        level,
+        np.broadcast_shapes(a.shape, b.shape),
+    )

@@ -1,0 +1,294 @@
+"""Normal and inverse Wishart: the mean and the covariance of rows of d columns.
+
+    Σ ~ InvWishart(Ψ, ν),      μ | Σ ~ N(m, Σ/κ),      x | μ, Σ ~ N(μ, Σ)
+
+With n rows of mean x̄ and scatter S = Σ (x − x̄)(x − x̄)ᵀ:
+
+    κ' = κ + n,   m' = (κ m + n x̄)/κ',   ν' = ν + n,   Ψ' = Ψ + S + (κ n/κ') (x̄ − m)(x̄ − m)ᵀ
+
+The prior is the statistic (κ, m, Ψ) of rows that nobody saw, ν of them behind Ψ, and the
+posterior is its sum with the rows' `Moments`, by Chan's rule.  A Ψ that is a multiple of the
+identity shrinks a covariance as a penalty does in ridge regression: the coefficients of one column
+on the others, Ψ'ₓₓ⁻¹ Ψ'ₓᵧ, are then those of ridge.
+
+Reference: Gelman et al., "Bayesian Data Analysis" (2013), chapter 3.6.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammainccinv, multigammaln, stdtrit
+
+from suffice.bayes.conjugate import Conjugate, Interval, Kind, numbers, plain, shown
+from suffice.bayes.matrices import (
+    check_semi_definite,
+    cholesky,
+    log_det,
+    positive_definite,
+    solved,
+)
+from suffice.bayes.normal_inverse_gamma import shortest_variances
+from suffice.bayes.predictive_numbers import MultivariateT
+from suffice.bayes.pseudo_statistics import JointSpread
+from suffice.bayes.rises import log_gamma_rise, log_growth
+from suffice.bayes.spreads import as_joint_spread, joint_spread_of_rows, joint_spread_of_sums
+from suffice.families.gaussian import LOG_2PI
+from suffice.families.sampling import generator
+from suffice.numerics.double_double import Array, DoubleDouble
+from suffice.statistics.moments import Moments
+
+
+class MeanAndCovariance(NamedTuple):
+    """Something about the two parameters of a Gaussian of several columns.
+
+    Attributes
+    ----------
+    mu, covariance : arrays or Intervals
+    """
+
+    mu: Any
+    covariance: Any
+
+
+class NormalInverseWishart(Conjugate):
+    """The mean and the covariance of rows.
+
+    Parameters
+    ----------
+    mu : array of shape (…, columns)
+        The prior's mean.
+    kappa : float or array of shape (…), default=1.0
+        How many rows the prior's mean counts for.
+    nu : float or array of shape (…), optional
+        How many rows the prior's covariance counts for; by default columns + 2, the least whole
+        number for which it has a mean.  It may go down to −(columns + 2), which is `flat`.
+    psi : array of shape (…, columns, columns), or float, default=1.0
+        The scatter of these rows, symmetric and positive semi-definite; a number stands for
+        that multiple of the identity.
+
+    Attributes
+    ----------
+    mu, kappa, nu, psi : arrays
+        The same with the rows in them.
+
+    Notes
+    -----
+    The statistic is `Moments`; sums in arrays go to `given`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from suffice.bayes import NormalInverseWishart
+    >>> rows = np.array([[1.0, 2.0], [3.0, 2.0], [2.0, 5.0]])
+    >>> known = NormalInverseWishart([0.0, 0.0], psi=2.0).posterior(rows)
+    >>> known.mean().mu, known.mean().covariance
+    (array([1.5 , 2.25]), array([[1.75  , 1.125 ],
+           [1.125 , 3.6875]]))
+    >>> NormalInverseWishart.flat(2).posterior(rows).map().covariance  # the most likely
+    array([[0.66666667, 0.        ],
+           [0.        , 2.        ]])
+    """
+
+    def __init__(self, mu: Any, kappa: Any = 1.0, nu: Any = None, psi: Any = 1.0) -> None:
+        m, k = numbers("mu", mu), numbers("kappa", kappa, 0.0)
+        if m.ndim == 0:
+            raise ValueError("mu has one number for each column: give an array of shape (columns,)")
+        d = m.shape[-1]
+        scatter = numbers("psi", psi)
+        if scatter.ndim == 0:
+            scatter = scatter * np.eye(d)
+        if scatter.shape[-2:] != (d, d):
+            raise ValueError(
+                f"psi has shape {scatter.shape}; accepted are numbers and (…, {d}, {d})"
+            )
+        check_semi_definite(scatter)
+        v = numbers("nu", d + 2.0 if nu is None else nu, -(d + 2.0))
+        lead = np.broadcast_shapes(m.shape[:-1], k.shape, v.shape, scatter.shape[:-2])
+        self._begin(
+            JointSpread(
+                np.broadcast_to(k, lead),
+                DoubleDouble.of(np.broadcast_to(m, (*lead, d))),
+                np.broadcast_to(scatter, (*lead, d, d)),
+                np.broadcast_to(v, lead),
+            )
+        )
+
+    @classmethod
+    def flat(cls, columns: int) -> Self:
+        """A density that is 1 everywhere, under which `map` is the maximum of the likelihood."""
+        return cls(np.zeros(columns), 0.0, -(columns + 2.0), 0.0)
+
+    @property
+    def columns(self) -> int:
+        """d, the number of columns."""
+        return int(self._both.mean.shape[-1])
+
+    @property
+    def mu(self) -> Array:
+        centre: Array = self._both.mean.round()
+        return centre
+
+    @property
+    def kappa(self) -> Any:
+        return plain(self._both.weight)
+
+    @property
+    def nu(self) -> Any:
+        return plain(self._both.degrees)
+
+    @property
+    def psi(self) -> Array:
+        scatter: Array = self._both.scatter
+        return scatter
+
+    @property
+    def is_proper(self) -> NDArray[np.bool_]:
+        both = self._both
+        enough = (both.weight > 0) & (both.degrees > self.columns - 1)
+        return np.asarray(enough & positive_definite(both.scatter))
+
+    def mean(self) -> MeanAndCovariance:
+        """m, and Ψ / (ν − d − 1) for ν > d + 1; NaN where there is no mean."""
+        over = self._over(self.columns + 1.0)
+        has_mean = (self._both.degrees > self.columns) & (self._both.weight > 0)
+        return MeanAndCovariance(np.where(has_mean[..., None], self.mu, np.nan), self.psi / over)
+
+    def map(self) -> MeanAndCovariance:
+        """(m, Ψ / (ν + d + 2)), where the joint density of both is largest.
+
+        The covariance is as singular as Ψ: the density grows without end towards it.
+
+        Raises
+        ------
+        ValueError
+            Where prior and rows leave the mean or the covariance open.
+        """
+        both, d = self._both, self.columns
+        if not ((both.degrees > -(d + 2.0)) & (both.weight > 0)).all():
+            raise ValueError(
+                f"{self!r} has no mode: kappa must be positive, and nu above -(columns + 2); give "
+                "a stronger prior, or rows"
+            )
+        return MeanAndCovariance(self.mu, self.psi / (both.degrees + (d + 2.0))[..., None, None])
+
+    def variance(self) -> MeanAndCovariance:
+        """The covariance of μ, and the variance of each entry of Σ; NaN where they diverge."""
+        psi, d, v = self.psi, self.columns, self._both.degrees[..., None, None]
+        with np.errstate(divide="ignore"):
+            of_mean = psi / self._over(d + 1.0) / self._both.weight[..., None, None]
+        diagonal = np.diagonal(psi, axis1=-2, axis2=-1)
+        products = diagonal[..., :, None] * diagonal[..., None, :]
+        squares = (v - d + 1.0) * psi * psi + (v - d - 1.0) * products
+        least = self._over(d + 3.0)
+        return MeanAndCovariance(of_mean, squares / ((v - d) * (v - d - 1.0) ** 2 * least))
+
+    def quantile(self, q: Any) -> MeanAndCovariance:
+        """Quantiles of each mean, and of each variance on the diagonal of Σ, by itself."""
+        df = (self._both.degrees - self.columns + 1.0)[..., None]
+        diagonal = np.diagonal(self.psi, axis1=-2, axis2=-1)
+        scale = diagonal / df / self._both.weight[..., None]
+        with np.errstate(divide="ignore"):
+            of_variance = 0.5 * diagonal / gammainccinv(0.5 * df, q)
+        return MeanAndCovariance(self.mu + np.sqrt(scale) * stdtrit(df, q), of_variance)
+
+    def interval(self, level: float = 0.95, kind: Kind = "equal-tailed") -> MeanAndCovariance:
+        """A credible interval of each mean, and of each variance on the diagonal of Σ."""
+        ends = super().interval(level, kind)
+        if isinstance(ends, MeanAndCovariance):
+            return ends
+        return MeanAndCovariance(*(Interval(*both) for both in zip(*ends, strict=True)))
+
+    def _shortest(self, level: float) -> MeanAndCovariance:
+        half = 0.5 * (self._both.degrees - self.columns + 1.0)[..., None]
+        diagonal = np.diagonal(self.psi, axis1=-2, axis2=-1)
+        of_variance = shortest_variances(half, 0.5 * diagonal, level)
+        return MeanAndCovariance(self.interval(level).mu, of_variance)
+
+    def log_density(self, value: Any) -> Any:
+        """log p(μ, Σ) at a pair (mu, covariance)."""
+        self._require_proper("no density")
+        both, d = self._both, self.columns
+        mu, covariance = numbers("mu", value[0]), numbers("covariance", value[1])
+        root, of_psi = cholesky(covariance), cholesky(self.psi)
+        volume, volume_of_psi = log_det(root), log_det(of_psi)
+        trace = np.square(solved(root, of_psi)).sum(axis=(-2, -1))
+        distance = np.square(solved(root, (mu - self.mu)[..., None])).sum(axis=(-2, -1))
+        v, k = both.degrees, both.weight
+        wishart = 0.5 * (v * volume_of_psi - (v + d + 1.0) * volume - trace - v * d * np.log(2.0))
+        normal = -0.5 * (d * (LOG_2PI - np.log(k)) + volume + k * distance)
+        return plain(wishart - multigammaln(0.5 * v, d) + normal)
+
+    def sample(self, n: int, random_state: Any = None) -> MeanAndCovariance:
+        """Draws by Bartlett's decomposition of a Wishart matrix."""
+        self._require_proper("no draws")
+        rng, both, d = generator(random_state), self._both, self.columns
+        shape = (n, *both.weight.shape)
+        bartlett = np.tril(rng.standard_normal((*shape, d, d)), -1)
+        degrees = both.degrees[..., None] - np.arange(d)
+        index = np.arange(d)
+        bartlett[..., index, index] = np.sqrt(rng.chisquare(degrees, (*shape, d)))
+        root = np.swapaxes(cholesky(self.psi), -1, -2)
+        half = solved(bartlett, np.broadcast_to(root, (*shape, d, d)))
+        away = np.swapaxes(half, -1, -2) @ rng.standard_normal((*shape, d, 1))
+        mu = self.mu + away[..., 0] / np.sqrt(both.weight)[..., None]
+        return MeanAndCovariance(mu, np.swapaxes(half, -1, -2) @ half)
+
+    def predictive(self) -> MultivariateT:
+        """The next row: a t of ν − d + 1 degrees of freedom."""
+        self._require_proper("no predictive distribution")
+        df = np.asarray(self._both.degrees - self.columns + 1.0)
+        factor = (1.0 + 1.0 / self._both.weight) / df
+        return MultivariateT(df, self.mu, self.psi * factor[..., None, None])
+
+    def given(self, weight: Any, mean: Any, scatter: Any) -> Self:
+        """What is known once rows of this weight, mean and scatter were seen, too.
+
+        Parameters
+        ----------
+        weight : array of shape (…)
+        mean : array of shape (…, columns)
+        scatter : array of shape (…, columns, columns)
+        """
+        return self._added(self._fitting(joint_spread_of_sums(weight, mean, scatter)))
+
+    def summarize(self, data: Any, sample_weight: Any = None) -> JointSpread:
+        return self._fitting(joint_spread_of_rows(data, sample_weight))
+
+    def _is_statistic(self, data: Any) -> bool:
+        return isinstance(data, Moments | JointSpread)
+
+    def _as_statistic(self, value: Any) -> JointSpread:
+        return self._fitting(as_joint_spread(value))
+
+    def _fitting(self, rows: JointSpread) -> JointSpread:
+        if rows.mean.shape[-1] != self.columns:
+            raise ValueError(
+                f"these rows have {rows.mean.shape[-1]} columns; {self!r} is of {self.columns}"
+            )
+        return rows
+
+    def _log_evidence(self, prior: JointSpread, rows: JointSpread) -> Array:
+        d, more = prior.mean.shape[-1], 0.5 * rows.weight
+        root = cholesky(prior.scatter)
+        # |Ψ'| / |Ψ| is |I + L⁻¹ (Ψ' − Ψ) L⁻ᵀ|: near 1 for a strong prior.
+        inside = solved(root, np.swapaxes(solved(root, prior.added_by(rows)), -1, -2))
+        growth = np.log1p(np.maximum(np.linalg.eigvalsh(inside), 0.0)).sum(axis=-1)
+        halves = 0.5 * (prior.degrees[..., None] - np.arange(d))
+        rise = log_gamma_rise(halves, more[..., None]) + more[..., None] * np.log(halves)
+        half = 0.5 * prior.degrees + more
+        value = rise.sum(axis=-1) - half * growth - more * log_det(root)
+        value = value + 0.5 * d * (rows.weight * np.log(2.0) - rows.weight * LOG_2PI)
+        return np.asarray(value - 0.5 * d * log_growth(prior.weight, rows.weight))
+
+    def _over(self, least: float) -> Array:
+        """ν − least, or NaN where that is not positive."""
+        above = self._both.degrees - least
+        return np.where(above > 0, above, np.nan)[..., None, None]
+
+    def __repr__(self) -> str:
+        names = ("mu", "kappa", "nu", "psi")
+        inside = ", ".join(f"{name}={shown(getattr(self, name))}" for name in names)
+        return f"NormalInverseWishart({inside})"

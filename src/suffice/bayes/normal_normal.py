@@ -1,0 +1,154 @@
+"""Normal and normal: a mean, where the variance σ² of the rows is known.
+
+    μ ~ N(m, σ²/κ),      y | μ ~ N(μ, σ²)
+
+    posterior   κ' = κ + rows,   m' = (κ m + Σ y) / κ'
+    predictive  N(m', σ² (1 + 1/κ'))
+
+κ is how many rows the prior is worth: a prior variance τ² is κ = σ²/τ².  The posterior mean lies
+between the prior's and the rows', as near to the rows' as their number says.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from suffice.bayes.conjugate import Conjugate, Interval, numbers, plain, shown
+from suffice.bayes.predictive_numbers import StudentT
+from suffice.bayes.pseudo_statistics import Spread
+from suffice.bayes.rises import log_growth
+from suffice.bayes.spreads import SPREADS, as_spread, spread_of_rows, spread_of_sums
+from suffice.families.gaussian import LOG_2PI, normal_log_density
+from suffice.families.sampling import generator
+from suffice.numerics.double_double import Array, DoubleDouble
+
+
+class NormalNormal(Conjugate):
+    """The mean of numbers whose variance is known.
+
+    Parameters
+    ----------
+    mu : float or array of shape (…), default=0.0
+        The prior's mean.
+    kappa : float or array of shape (…), default=1.0
+        How many rows the prior counts for: `noise_variance` over the prior's variance.
+    noise_variance : float or array of shape (…), default=1.0
+        The variance of a row about the mean.
+
+    Attributes
+    ----------
+    mu, kappa : floats or arrays of shape (…)
+        The same with the rows in them.
+
+    Notes
+    -----
+    The statistic is `ColumnMoments`, `Moments`, of which the diagonal counts, or the
+    `SufficientSums` of `suffice.families.Gaussian`; sums in arrays go to `given`.
+
+    Examples
+    --------
+    >>> from suffice.bayes import NormalNormal
+    >>> height = NormalNormal(mu=170.0, kappa=2.0, noise_variance=50.0).posterior([178.0, 184.0])
+    >>> height.mean(), height.variance()
+    (175.5, 12.5)
+    >>> height.predictive().variance()
+    62.5
+    """
+
+    def __init__(self, mu: Any = 0.0, kappa: Any = 1.0, *, noise_variance: Any = 1.0) -> None:
+        m, k = np.broadcast_arrays(numbers("mu", mu), numbers("kappa", kappa, 0.0))
+        self.noise_variance = numbers("noise_variance", noise_variance, 0.0, open_end=True)
+        self._begin(Spread.of_rows(k, DoubleDouble.of(m), np.zeros(k.shape)))
+
+    @classmethod
+    def flat(cls, noise_variance: Any = 1.0) -> Self:
+        """The prior of no rows, under which `map` is the rows' mean."""
+        return cls(0.0, 0.0, noise_variance=noise_variance)
+
+    @property
+    def mu(self) -> Any:
+        return plain(self._both.mean.round())
+
+    @property
+    def kappa(self) -> Any:
+        return plain(self._both.weight)
+
+    @property
+    def is_proper(self) -> NDArray[np.bool_]:
+        return np.asarray(self._both.weight > 0)
+
+    def mean(self) -> Any:
+        """m; NaN where prior and rows say nothing."""
+        return plain(np.where(self.is_proper, self._both.mean.round(), np.nan))
+
+    def map(self) -> Any:
+        """m, as the mean.
+
+        Raises
+        ------
+        ValueError
+            Where prior and rows say nothing.
+        """
+        self._require_proper("no mode")
+        return self.mu
+
+    def variance(self) -> Any:
+        """σ²/κ, which is ∞ where prior and rows say nothing."""
+        with np.errstate(divide="ignore"):
+            return plain(self.noise_variance / self._both.weight)
+
+    def quantile(self, q: Any) -> Any:
+        return plain(self.mu + np.sqrt(self.variance()) * ndtri(q))
+
+    def _shortest(self, level: float) -> Interval:
+        return self.interval(level)  # a symmetric density: nothing is shorter
+
+    def log_density(self, value: Any) -> Any:
+        self._require_proper("no density")
+        variance = np.asarray(self.variance())
+        return plain(normal_log_density(numbers("value", value), np.asarray(self.mu), variance))
+
+    def sample(self, n: int, random_state: Any = None) -> Array:
+        self._require_proper("no draws")
+        sd = np.sqrt(self.variance())
+        draws = generator(random_state).standard_normal((n, *np.shape(self.mu + sd)))
+        return np.asarray(self.mu + sd * draws)
+
+    def predictive(self) -> StudentT:
+        """The next row: Gaussian, a Student t of endless degrees of freedom."""
+        self._require_proper("no predictive distribution")
+        variance = self.noise_variance * (1.0 + 1.0 / self._both.weight)
+        centre = np.asarray(self.mu)
+        return StudentT(np.full(np.shape(centre + variance), np.inf), centre, np.asarray(variance))
+
+    def given(self, weight: Any, mean: Any, scatter: Any) -> Self:
+        """What is known once rows of this weight, mean and Σ (y − mean)² were seen, too."""
+        return self._added(spread_of_sums(weight, mean, scatter))
+
+    def summarize(self, data: Any, sample_weight: Any = None) -> Spread:
+        return spread_of_rows(data, sample_weight)
+
+    def _is_statistic(self, data: Any) -> bool:
+        return isinstance(data, SPREADS)
+
+    def _as_statistic(self, value: Any) -> Spread:
+        return as_spread(value)
+
+    def _same_prior(self, other: Self) -> bool:
+        same_noise = np.array_equal(self.noise_variance, other.noise_variance)
+        return super()._same_prior(other) and same_noise
+
+    def _log_evidence(self, prior: Spread, rows: Spread) -> Array:
+        squares = prior.added_by(rows) / self.noise_variance
+        constant = rows.weight * (LOG_2PI + np.log(self.noise_variance))
+        return np.asarray(-0.5 * (constant + log_growth(prior.weight, rows.weight) + squares))
+
+    def __repr__(self) -> str:
+        return (
+            f"NormalNormal(mu={shown(self.mu)}, kappa={shown(self.kappa)}, "
+            f"noise_variance={shown(plain(self.noise_variance))})"
+        )

@@ -1,0 +1,150 @@
+"""What counts come next: predictive distributions of coins, dice and events.
+
+Integrating the parameter out of its posterior gives
+
+    coins    k of n heads                    beta-binomial
+    dice     the posterior mean's shares     categorical
+    events   y in an exposure of t           negative binomial with p = rate / (rate + t)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.bayes.conjugate import numbers, plain
+from suffice.bayes.rises import log_shares_evidence
+from suffice.families.categorical import Categorical
+from suffice.families.dirichlet import log_partition, log_shares_sample
+from suffice.families.sampling import generator, log_gamma_variates
+from suffice.numerics.double_double import Array
+from suffice.numerics.gamma_functions import deviance_term, stirling_remainder
+
+
+@dataclass(frozen=True, eq=False)
+class BetaBinomial:
+    """How many of `trials` coins show heads, when the probability is Beta(alpha, beta).
+
+    Attributes
+    ----------
+    alpha, beta : arrays of shape (…)
+    trials : int
+        1 makes it a Bernoulli distribution.
+    """
+
+    alpha: Array
+    beta: Array
+    trials: int = 1
+
+    @property
+    def _both(self) -> Array:
+        return np.stack(np.broadcast_arrays(self.alpha, self.beta), axis=-1)
+
+    def log_density(self, y: Any) -> Any:
+        """log P(y); −∞ for what is no count of heads."""
+        y, n = numbers("y", y), float(self.trials)
+        possible = (y >= 0) & (y <= n) & (np.trunc(y) == y)
+        k = np.where(possible, y, 0.0)
+        heads_and_tails = np.stack([k, n - k], axis=-1)
+        ways = -log_partition(heads_and_tails + 1.0) - np.log(n + 1.0)
+        value = ways * (n > 1) + log_shares_evidence(self._both, heads_and_tails)
+        return plain(np.where(possible, value, -np.inf))
+
+    def mean(self) -> Any:
+        """The expected number of heads, of shape (…)."""
+        return plain(self.trials * (self.alpha / (self.alpha + self.beta)))
+
+    def variance(self) -> Any:
+        """The variance of that number, of shape (…)."""
+        total = self.alpha + self.beta
+        spread = self.alpha / total * (self.beta / total)
+        return plain(self.trials * spread * ((total + self.trials) / (total + 1.0)))
+
+    def sample(self, n: int, random_state: Any = None) -> NDArray[np.int64]:
+        """Random numbers of heads, of shape (n, …)."""
+        rng = generator(random_state)
+        shares = self._both
+        p = np.exp(log_shares_sample(shares, (n, *shares.shape), rng)[..., 0])
+        return np.asarray(rng.binomial(self.trials, p))
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalShares:
+    """The next throw of a die with these shares.
+
+    Attributes
+    ----------
+    family : Categorical
+        What the categories are called.
+    shares, log_shares : arrays of shape (…, categories)
+    """
+
+    family: Categorical
+    shares: Array
+    log_shares: Array
+
+    def log_density(self, y: Any) -> Any:
+        """log P(y) of categories `y`, of the shape to which `y` and the pairs broadcast."""
+        return plain(self.family.log_density(y, self.log_shares))
+
+    def mean(self) -> Array:
+        """The probability of each category."""
+        return self.shares
+
+    def variance(self) -> Array:
+        """The variance of each category's indicator."""
+        return self.shares * -np.expm1(self.log_shares)
+
+    def sample(self, n: int, random_state: Any = None) -> NDArray[Any]:
+        """Random categories, of shape (n, …)."""
+        shape = (n, *self.shares.shape[:-1])
+        return self.family.sample(self.log_shares, shape, random_state)
+
+
+@dataclass(frozen=True, eq=False)
+class NegativeBinomial:
+    """How many events occur in `exposure`, when their rate is Gamma(shape, rate).
+
+    Attributes
+    ----------
+    shape, rate : arrays of shape (…)
+    exposure : float
+    """
+
+    shape: Array
+    rate: Array
+    exposure: float = 1.0
+
+    def log_density(self, y: Any) -> Any:
+        """log P(y); −∞ for what is no count.
+
+        With n = shape + y and p = rate / (rate + exposure), by Loader's small terms.
+        """
+        y, a = numbers("y", y), self.shape
+        possible = (y >= 0) & (np.trunc(y) == y)
+        k = np.where(possible & (y > 0), y, 1.0)
+        p, q = self.rate / (self.rate + self.exposure), self.exposure / (self.rate + self.exposure)
+        n = a + k
+        some = stirling_remainder(n) - stirling_remainder(a) - stirling_remainder(k) - np.log(k)
+        some = some - deviance_term(a, n * p) - deviance_term(k, n * q)
+        value = np.where(y > 0, some, -a * np.log1p(self.exposure / self.rate))
+        return plain(np.where(possible, value, -np.inf))
+
+    def mean(self) -> Any:
+        """The expected number of events, of shape (…)."""
+        return plain(self.shape / self.rate * self.exposure)
+
+    def variance(self) -> Any:
+        """The variance of that number, of shape (…)."""
+        ratio = self.exposure / self.rate
+        return plain(self.shape * ratio * (1.0 + ratio))
+
+    def sample(self, n: int, random_state: Any = None) -> NDArray[np.int64]:
+        """Random numbers of events, of shape (n, …)."""
+        rng = generator(random_state)
+        shape, rate = np.broadcast_arrays(self.shape, self.rate)
+        logs = log_gamma_variates(shape, (n, *shape.shape), rng) - np.log(rate)
+        return np.asarray(rng.poisson(np.exp(logs) * self.exposure))

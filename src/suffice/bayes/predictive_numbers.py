@@ -1,0 +1,128 @@
+"""What measurement comes next: Student's t, of one column or several; Gaussian for df = ∞.
+
+p(x) ∝ (1 + δ²/ν)^−(ν + d)/2,      δ² = (x − m)ᵀ Σ⁻¹ (x − m)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from suffice.bayes.conjugate import numbers, plain
+from suffice.bayes.matrices import cholesky, log_det, solved
+from suffice.bayes.rises import log_gamma_rise
+from suffice.families.gaussian import LOG_2PI
+from suffice.families.sampling import generator
+from suffice.numerics.double_double import Array
+
+
+@dataclass(frozen=True, eq=False)
+class StudentT:
+    """A number whose variance is known only roughly.
+
+    Attributes
+    ----------
+    df : array of shape (…)
+        Degrees of freedom; ∞ makes it Gaussian.
+    centre : array of shape (…)
+    scale : array of shape (…)
+        The square of the unit in which distances count; the variance of a Gaussian.
+    """
+
+    df: Array
+    centre: Array
+    scale: Array
+
+    def log_density(self, y: Any) -> Any:
+        """log p(y), of the shape to which `y` and the pairs broadcast."""
+        root = np.sqrt(self.scale)
+        distance = (numbers("y", y) - self.centre) / root
+        return plain(_log_t(self.df, np.abs(distance), 1, 2.0 * np.log(root)))
+
+    def mean(self) -> Any:
+        """The centre; NaN for df ≤ 1, which has no mean."""
+        return plain(np.where(self.df > 1, self.centre, np.nan))
+
+    def variance(self) -> Any:
+        """The variance: ∞ for df ≤ 2, and NaN for df ≤ 1."""
+        return plain(_inflation(self.df) * self.scale)
+
+    def sample(self, n: int, random_state: Any = None) -> Array:
+        """Random numbers, of shape (n, …)."""
+        rng = generator(random_state)
+        shape = (n, *np.broadcast_shapes(self.df.shape, self.centre.shape, self.scale.shape))
+        stretch = _stretch(self.df, shape, rng)
+        return np.asarray(self.centre + np.sqrt(self.scale) * stretch * rng.standard_normal(shape))
+
+
+@dataclass(frozen=True, eq=False)
+class MultivariateT:
+    """A row of numbers whose covariance is known only roughly.
+
+    Attributes
+    ----------
+    df : array of shape (…)
+        Degrees of freedom.
+    centre : array of shape (…, columns)
+    scale : array of shape (…, columns, columns)
+    """
+
+    df: Array
+    centre: Array
+    scale: Array
+
+    def log_density(self, y: Any) -> Any:
+        """log p(y) of rows `y` of shape (…, columns); leading axes broadcast."""
+        d = self.centre.shape[-1]
+        rows = numbers("y", y)
+        if rows.ndim == 0 or rows.shape[-1] != d:
+            raise ValueError(f"y has shape {rows.shape}; accepted is (…, {d})")
+        root = cholesky(self.scale)
+        away = solved(root, (rows - self.centre)[..., None])[..., 0]
+        return plain(_log_t(self.df, np.linalg.norm(away, axis=-1), d, log_det(root)))
+
+    def mean(self) -> Array:
+        """The centre; NaN for df ≤ 1, which has no mean."""
+        return np.where(self.df[..., None] > 1, self.centre, np.nan)
+
+    def variance(self) -> Array:
+        """The covariance matrix; NaN for df ≤ 1, and infinite on its diagonal for df ≤ 2."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(_inflation(self.df)[..., None, None] * self.scale)
+
+    def sample(self, n: int, random_state: Any = None) -> Array:
+        """Random rows, of shape (n, …, columns)."""
+        rng = generator(random_state)
+        shape = (n, *self.centre.shape)
+        normal = cholesky(self.scale) @ rng.standard_normal(shape)[..., None]
+        stretch = _stretch(self.df, shape[:-1], rng)
+        return np.asarray(self.centre + stretch[..., None] * normal[..., 0])
+
+
+def _log_t(df: Array, distance: Array, d: int, volume: Any) -> Array:
+    """The log density of d columns at a distance, `volume` the logarithm of |Σ|."""
+    finite = np.isfinite(df)
+    nu = np.where(finite, df, 1.0)
+    ratio = distance / np.sqrt(nu)
+    with np.errstate(over="ignore", divide="ignore"):
+        far = 2.0 * np.log(ratio)
+        growth = np.where(ratio > 1e8, far, np.log1p(np.square(np.minimum(ratio, 1e8))))
+        gaussian = -0.5 * np.square(distance)
+    student = log_gamma_rise(0.5 * nu, np.asarray(0.5 * d)) - 0.5 * (nu + d) * growth
+    return np.asarray(np.where(finite, student, gaussian) - 0.5 * (d * LOG_2PI + volume))
+
+
+def _inflation(df: Array) -> Array:
+    """Variance over scale: ν / (ν − 2)."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        usual = np.where(np.isfinite(df), df / (df - 2.0), 1.0)
+    return np.where(df > 2, usual, np.where(df > 1, np.inf, np.nan))
+
+
+def _stretch(df: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """√(ν / χ²): what a Gaussian is multiplied with."""
+    finite = np.where(np.isfinite(df), df, 1.0)
+    drawn = np.sqrt(finite / rng.chisquare(finite, shape))
+    return np.where(np.isfinite(df), drawn, 1.0)

@@ -1,0 +1,325 @@
+"""What linear and quadratic discriminants share: classes, prior, predictions, one statistic.
+
+    p(x, y = k) = πₖ N(x; μₖ, Σₖ),      log p(y = k | x) = log p(x, y = k) − log Σⱼ p(x, y = j)
+
+A model provides the statistic that it needs (`_needed`), what is solved from it
+(`_solve_classes`), and log p(x, y = k) up to a term that is the same for all classes (`_joint`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from suffice.fitting.base import LARGEST_KEPT_STATISTIC, OnePass, Solved
+from suffice.fitting.callbacks import FitTask
+from suffice.fitting.certificate import Certificate
+from suffice.fitting.classification import Classifier
+from suffice.fitting.registry import register
+from suffice.fitting.transaction import all_or_nothing
+from suffice.generative.priors import given_priors
+from suffice.generative.shrinkage import Rule, rule_of
+from suffice.numerics.double_double import UNIT, Array, DoubleDouble
+from suffice.numerics.log_posterior import log_posterior
+from suffice.sources import Block, Source
+from suffice.statistics.class_moments import ClassMoments
+from suffice.statistics.column_moments import ColumnMoments
+from suffice.statistics.fourth_moments import FourthMoments
+from suffice.statistics.labelled_moments import LabelledMoments
+from suffice.statistics.moments import NOTHING, Precision
+from suffice.statistics.pooled_moments import PooledMoments
+
+for statistic in (ColumnMoments, ClassMoments, PooledMoments, FourthMoments, LabelledMoments):
+    register(statistic)
+
+ENOUGH_DIGITS = 8.0
+"""Digits that a fit must guarantee; with fewer, it is made again in double-double."""
+
+SMALL_WORK, SMALL_COLUMNS = 1 << 14, 16
+"""rows × columns², and columns, up to which double-double costs a few milliseconds."""
+
+SMALLEST_SHARE = 1e-12
+"""A deviation within classes of less than this share of their means counts as none."""
+
+POOLED, OF_CLASSES, UP_TO_FOURTH = range(3)
+"""Statistics, each of which tells more than the one before."""
+
+CELLS_AT_ONCE = 1 << 18
+"""Values that are centred and multiplied at once."""
+
+
+class Discriminant(Classifier, OnePass):
+    """Base of the models with a Gaussian for each class."""
+
+    priors: ArrayLike | None
+    shrinkage: float | str | None
+    covariance_estimator: Any
+    tol: float
+
+    means_: Array
+    priors_: Array
+
+    # --- what a model provides ------------------------------------------------------------
+
+    @abstractmethod
+    def _needed(self) -> int:
+        """Which statistic the parameters ask for."""
+
+    @abstractmethod
+    def _solve_classes(self, statistic: Any, rule: Rule) -> Solved:
+        """Set all that is learned beyond classes, prior and means."""
+
+    @abstractmethod
+    def _joint(self, rows: Any) -> Array:
+        """log p(x, y = k) up to a term that is the same for all classes."""
+
+    # --- fitting --------------------------------------------------------------------------
+
+    def _rule(self) -> Rule:
+        return rule_of(self.shrinkage, self.covariance_estimator)
+
+    def _learn(self, source: Source, task: FitTask) -> None:
+        # The statistic of an earlier fit must not outlive it, nor decide on its kind.
+        self.__dict__.pop("statistics_", None)
+        self._rule()
+        super()._learn(source, task)
+        if self.statistics_.nbytes > LARGEST_KEPT_STATISTIC:
+            del self.statistics_
+
+    def _skips_float64(self, source: Source) -> bool:
+        n, d = source.n_rows, source.n_columns
+        return n is not None and n * d**2 <= SMALL_WORK and d <= SMALL_COLUMNS
+
+    @property
+    def _detail(self) -> int:
+        """How much the statistic of further rows has to tell: as much as the one that is kept."""
+        kept = vars(self).get("statistics_")
+        if kept is not None:
+            return detail_of(kept)
+        try:
+            return self._needed()
+        except ValueError:
+            return POOLED  # what is wrong with a parameter is told when it is used
+
+    def _summarize(self, block: Block, precision: Precision) -> Any:
+        y, detail = self._labels(block), self._detail
+        if detail == POOLED:
+            return PooledMoments.summarize(block.X, y, block.weight, precision)
+        return LabelledMoments.summarize(
+            block.X, y, block.weight, precision, fourth=detail == UP_TO_FOURTH
+        )
+
+    def _solve(self, statistic: Any) -> Solved | None:
+        solved = self._solve_anyway(statistic)
+        few = solved.certificate.digits < ENOUGH_DIGITS
+        return None if few and statistic.precision == "float64" else solved
+
+    def _solve_anyway(self, statistic: Any) -> Solved:
+        if not statistic.count:
+            raise ValueError(NOTHING)
+        if self._needed() > detail_of(statistic):
+            raise ValueError(
+                f"{type(self).__name__} with these parameters (shrinkage, covariance_estimator, "
+                "priors with solver) needs sums over each class that the statistic at hand does "
+                "not have: fit it anew with them"
+            )
+        self._set_classes(statistic)
+        return self._solve_classes(statistic, self._rule())
+
+    def _set_classes(self, statistic: Any) -> None:
+        """Set classes, prior and means."""
+        if (statistic.rows == 1).all():
+            raise ValueError(
+                "The number of samples must be more than the number of classes: got n_samples="
+                f"{statistic.count}, one of each class, and no spread can be learned from them"
+            )
+        self.classes_ = statistic.labels
+        self.priors_ = checked_priors(self.priors, statistic.weight.round())
+        mean, _, _ = class_means(statistic)
+        self.means_ = mean.round()
+
+    @all_or_nothing
+    def partial_fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, classes: ArrayLike | None = None, sample_weight: Any = None
+    ) -> Self:
+        """`update` under the name that scikit-learn has for it in other models.
+
+        Parameters
+        ----------
+        X : array, data frame or Source
+        y : array of shape (rows,)
+            None if `X` is a source.
+        classes : array of shape (classes,), optional
+            Labels to expect: any other is an error.  It is not needed, for classes may appear
+            at any time; one without rows has no mean, and is no class yet.
+        sample_weight : array of shape (rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        self.update(X, y, sample_weight)
+        if classes is not None:
+            expected = np.asarray(classes).tolist()
+            strange = sorted(set(self.classes_.tolist()) - set(expected))
+            if strange:
+                raise ValueError(
+                    f"The target label(s) {strange} in y do not exist in the initial classes "
+                    f"{expected}"
+                )
+        return self
+
+    def _certificate(self, error: float, precision: str, notes: list[str]) -> Certificate:
+        digits = float(np.clip(-np.log10(error), 0.0, 15.6)) if np.isfinite(error) else 0.0
+        if digits < ENOUGH_DIGITS:
+            notes.append(
+                "columns are nearly dependent within classes, or rows that were taken away took "
+                "digits with them: shrink, leave columns out, or fit with exact=True"
+            )
+        return Certificate(
+            digits >= ENOUGH_DIGITS,
+            "means, covariances and what follows from them, relative to the deviations of the "
+            f"columns, to {np.floor(10 * digits) / 10:.1f} digits or more",
+            f"class moments in {precision}",
+            {"digits": digits, "error": error},
+            tuple(notes),
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "statistics_" and "certificate_" in vars(self):
+            raise AttributeError(
+                f"this {type(self).__name__} kept no statistic: that of {self.n_features_in_} "
+                f"columns and {len(self.classes_)} classes would be too large; updating and "
+                "refitting need the rows again"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError unless what a file holds could be a fitted model."""
+        learned = vars(self)
+        if "classes_" not in learned:
+            return
+        k, d = len(self.classes_), self.n_features_in_
+        for name, shape in {"means_": (k, d), "priors_": (k,), **self._shapes(k, d)}.items():
+            value = learned.get(name)
+            if not isinstance(value, np.ndarray) or value.shape != shape or value.dtype != float:
+                raise ValueError(f"its {name} does not fit {k} classes of {d} columns")
+
+    def _shapes(self, k: int, d: int) -> dict[str, tuple[int, ...]]:
+        """Of further attributes of the model."""
+        return {}
+
+    # --- predicting -----------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """log p(x, y = k), up to a term that is the same for all classes.
+
+        Parameters
+        ----------
+        X : array, data frame or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows, classes)
+            Of two classes, how much the second exceeds the first: shape (rows,).
+        """
+        return self._apply(X, self._decision)
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """log p(y = k | x), of shape (rows, classes); see `decision_function`."""
+        return self._apply(X, self._log_posterior)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """p(y = k | x), of shape (rows, classes); see `decision_function`."""
+        return self._apply(X, lambda rows: np.exp(self._log_posterior(rows)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : array, data frame or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows,)
+        """
+        return self._apply(X, self._predicted)
+
+    def _predicted(self, rows: Any) -> NDArray[Any]:
+        return self.classes_[np.argmax(self._joint(rows), axis=1)]
+
+    def _log_posterior(self, rows: Any) -> Array:
+        return log_posterior(self._joint(rows))
+
+    def _decision(self, rows: Any) -> Array:
+        joint = self._joint(rows)
+        return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
+
+
+def detail_of(statistic: Any) -> int:
+    """Which of the statistics this is."""
+    if isinstance(statistic, PooledMoments):
+        return POOLED
+    fourth = any(isinstance(part, FourthMoments) for part in statistic.parts)
+    return UP_TO_FOURTH if fourth else OF_CLASSES
+
+
+def checked_priors(priors: ArrayLike | None, weight: Array) -> Array:
+    """The probabilities of classes of these weights.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many as classes, if one is negative, or all are 0.
+    """
+    if priors is None:
+        return weight / weight.sum()
+    given = given_priors(priors, len(weight))
+    if not 0 < given.sum() < np.inf:
+        raise ValueError("Priors must add up to a finite number above 0.")
+    if abs(given.sum() - 1.0) > 1e-5:
+        warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=2)
+        given = given / given.sum()
+    return given
+
+
+def class_means(statistic: Any) -> tuple[DoubleDouble, Array, Array]:
+    """Means of the classes, what is beyond their last bit, and bounds on their errors."""
+    if isinstance(statistic, PooledMoments):
+        statistic = statistic.classes
+    if isinstance(statistic, ClassMoments):
+        columns = statistic.columns
+        error = columns.error_unit * np.sqrt(columns.magnitude / columns.weight.hi)
+        return columns.mean, columns.mean_rest, error
+    every = statistic.moments
+    mean = DoubleDouble(
+        np.stack([one.mean.hi for one in every]), np.stack([one.mean.lo for one in every])
+    )
+    errors = [one.error_unit * np.sqrt(one.magnitude / float(one.weight.hi)) for one in every]
+    return mean, np.stack([one.mean_rest for one in every]), np.stack(errors)
+
+
+def error_of_means(errors: Array, means: Array, deviations: Array) -> float:
+    """Of means, relative to the larger of their own distance and a deviation of the column."""
+    away = np.abs(means - means.mean(axis=0))
+    size = np.maximum(np.sqrt(deviations), 0.0)
+    size = np.maximum(size, away.max(axis=0))
+    relative = np.divide(errors, size, out=np.zeros_like(errors), where=size > 0)
+    return float(relative.max(initial=0.0)) + 4 * UNIT
+
+
+def negligible(means: Array) -> Array:
+    """Deviations of columns that are none, next to the means of the classes and their distances."""
+    return np.asarray(SMALLEST_SHARE * (np.abs(means).max(axis=0) + np.ptp(means, axis=0)))
+
+
+def in_pieces(rows: Any, width: int, function: Any) -> Array:
+    """A function of rows, applied to few of them at a time."""
+    step = max(CELLS_AT_ONCE // max(rows.shape[1], width, 1), 1)
+    parts = [function(rows[i : i + step]) for i in range(0, max(rows.shape[0], 1), step)]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -1,0 +1,384 @@
+"""Linear discriminant analysis.
+
+    p(x, y = k) = πₖ N(x; μₖ, Σ),      Σ = (1/W) Σᵢ wᵢ (xᵢ − μ_{yᵢ})(xᵢ − μ_{yᵢ})ᵀ
+
+The classes share one covariance, so log p(y = k | x) is linear in x up to a common term:
+
+    wₖ·(x − x̄) + bₖ,      wₖ = Σ⁻¹ (μₖ − x̄),      bₖ = −½ wₖ·(μₖ − x̄) + log πₖ,
+
+with x̄ = Σ πₖ μₖ.  For two classes the boundary is w·x + w₀ = 0 with w = Σ⁻¹ (μ₁ − μ₀).  Means,
+weights and one scatter about the means are sufficient: the moments that least squares go by.
+
+**Directions.**  Those in which the classes are furthest apart for their spread maximise
+vᵀ B v / vᵀ Σ v, B = Σ πₖ (μₖ − x̄)(μₖ − x̄)ᵀ: with Σ⁻¹ = M Mᵀ they are M times the principal
+directions of the means Mᵀ (μₖ − x̄).
+
+**Where Σ is singular** (fewer rows than columns, columns that depend on others), Σ⁻¹ is the
+pseudo-inverse: directions in which no class varies are left out, and the certificate tells.
+
+References: Fisher, "The use of multiple measurements in taxonomic problems" (1936); Hastie,
+Tibshirani and Friedman, "The Elements of Statistical Learning" (2009), section 4.3.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._set_output import _wrap_data_with_container
+from sklearn.utils.validation import check_is_fitted
+
+from suffice.fitting.base import Solved
+from suffice.fitting.callbacks import FitTask
+from suffice.fitting.trace import Trace
+from suffice.fitting.transforming import SourceTransformer
+from suffice.generative.discriminant import (
+    OF_CLASSES,
+    POOLED,
+    UP_TO_FOURTH,
+    Discriminant,
+    class_means,
+    error_of_means,
+    in_pieces,
+    negligible,
+)
+from suffice.generative.discriminant_without import linear_without
+from suffice.generative.principal_axes import PrincipalAxes, principal_axes, signed
+from suffice.generative.shrinkage import Covariance, Rule, covariance, pooled, shrunk_covariance
+from suffice.generative.wide_rows import axes_of_rows, is_wide, mean_variances, summarized
+from suffice.numerics.double_double import Array, DoubleDouble
+from suffice.sources import Block, MappedSource, Source
+from suffice.statistics.moments import NOTHING
+
+
+class Lines(NamedTuple):
+    """Linear functions of x − centre, one for each class."""
+
+    centre: Array
+    coef: Array
+    constant: Array
+
+
+class Directions(NamedTuple):
+    """Directions that tell classes apart, and their shares of the variance between classes."""
+
+    scalings: Array
+    ratios: Array
+
+
+def within_covariance(statistic: Any, rule: Rule, shares: Array | None) -> Covariance:
+    """Σ: of all classes together, or with these shares of theirs; shrunk."""
+    if rule.is_linear and shares is None:
+        return covariance(statistic.within).shrunk(rule.amount)
+    if shares is None:
+        weight = statistic.weight.round()
+        shares = weight / weight.sum()
+    return pooled([shrunk_covariance(part, rule)[0] for part in statistic.parts], shares)
+
+
+def solve_lines(means: DoubleDouble, rest: Array, priors: Array, axes: PrincipalAxes) -> Lines:
+    """w and b of each class."""
+    centre = priors @ means.round()
+    away = (means - centre) + rest
+    coef = axes.solve(away.T).T
+    products = (coef * away).sum(axis=1).round()
+    with np.errstate(divide="ignore"):
+        return Lines(centre, coef.round(), np.log(priors) - products / 2)
+
+
+def solve_directions(away: Array, priors: Array, axes: PrincipalAxes, tol: float) -> Directions:
+    """From the means of the classes less their common mean."""
+    whitened = (np.sqrt(priors)[:, None] * away) @ axes.whitening
+    _, lengths, turned = np.linalg.svd(whitened, full_matrices=False)
+    squares = np.square(lengths)
+    total = squares.sum()
+    rank = int((lengths > tol * lengths.max(initial=0.0)).sum())
+    ratios = squares / total if total > 0 else np.zeros(len(squares))
+    return Directions(signed(axes.whitening @ turned[:rank].T), ratios)
+
+
+def directions_of(between: Array, axes: PrincipalAxes) -> Directions:
+    """From a covariance between classes."""
+    values, turned = np.linalg.eigh(axes.whitening.T @ between @ axes.whitening)
+    total = values.sum()
+    # Shrunk by different amounts, the difference of two covariances may be negative.
+    ratios = np.sort(values / total)[::-1] if total != 0 else np.zeros(len(values))
+    return Directions(signed(axes.whitening @ turned[:, ::-1]), ratios)
+
+
+class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransformer, Discriminant):
+    """Classes that are Gaussian with means of their own and one covariance.
+
+    Parameters
+    ----------
+    solver : {"svd", "lsqr", "eigen"}, default="svd"
+        All are names of one solution.  They differ where scikit-learn's do: with `priors`,
+        "lsqr" and "eigen" weigh the classes' covariances by them; with `shrinkage`, the
+        directions of "eigen" shrink the variance between classes too.
+    shrinkage : float in [0, 1], "auto" or None, default=None
+        How far the covariance is drawn towards a multiple of the identity; "auto" estimates it
+        for each class (Ledoit and Wolf).  Any solver takes it.
+    priors : array of shape (classes,), optional
+        Probabilities of the classes, in the labels' order; by default their shares of the
+        rows' weight.
+    n_components : int, optional
+        Directions that `transform` returns; by default as many as there are, at most the
+        lesser of columns and classes − 1.
+    store_covariance : bool, default=False
+        Whether `covariance_` is kept with solver "svd"; with the others it always is.
+    tol : float, default=1e-4
+        Deviation, in columns divided by their own, up to which a direction counts as one in
+        which the classes do not vary.  Not used where the covariance is shrunk.
+    covariance_estimator : estimator, optional
+        One of scikit-learn's EmpiricalCovariance, ShrunkCovariance, LedoitWolf and OAS, in
+        place of `shrinkage`: others need the rows.
+    exact : bool, default=False
+        Keep the statistic in double-double from the start, so that forgetting loses nothing.
+    n_jobs : int, optional
+        Threads; by default what `suffice.config` says.
+
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+    coef_ : array of shape (classes, columns)
+        wₖ; for two classes w, of shape (1, columns).
+    intercept_ : array of shape (classes,)
+        bₖ − wₖ·x̄; for two classes w₀, of shape (1,).
+    means_ : array of shape (classes, columns)
+    priors_ : array of shape (classes,)
+    xbar_ : array of shape (columns,)
+    covariance_ : array of shape (columns, columns)
+        Σ, with 1/W.
+    scalings_ : array of shape (columns, rank)
+        Directions v with vᵀ Σ v = 1, by descending variance between classes.
+    explained_variance_ratio_ : array of shape (components,)
+        Share of the variance between classes along each.
+    statistics_ : PooledMoments or LabelledMoments
+    certificate_ : Certificate
+    trace_ : Trace
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from suffice import LinearDiscriminantAnalysis
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearDiscriminantAnalysis().fit(X, y)
+    >>> model.score(X, y)
+    0.98
+    >>> model.explained_variance_ratio_.round(4)
+    array([0.9912, 0.0088])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "solver": [StrOptions({"svd", "lsqr", "eigen"})],
+        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
+        "priors": ["array-like", None],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "store_covariance": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "covariance_estimator": [HasMethods("fit"), None],
+        "exact": ["boolean"],
+        "n_jobs": [None, Integral],
+    }
+    _refit_parameters: ClassVar[tuple[str, ...]] = (
+        "solver",
+        "shrinkage",
+        "priors",
+        "n_components",
+        "store_covariance",
+        "tol",
+        "covariance_estimator",
+    )
+    _saved_private = ("_constant", "_n_features_out")
+    _constant: Array
+    """bₖ; for two classes their difference."""
+    _n_features_out: int
+
+    def __init__(
+        self,
+        solver: str = "svd",
+        shrinkage: float | str | None = None,
+        priors: ArrayLike | None = None,
+        n_components: int | None = None,
+        store_covariance: bool = False,
+        tol: float = 1e-4,
+        covariance_estimator: Any = None,
+        *,
+        exact: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.solver = solver
+        self.shrinkage = shrinkage
+        self.priors = priors
+        self.n_components = n_components
+        self.store_covariance = store_covariance
+        self.tol = tol
+        self.covariance_estimator = covariance_estimator
+        self.exact = exact
+        self.n_jobs = n_jobs
+
+    # --- fitting --------------------------------------------------------------------------
+
+    def _weighs_by_priors(self) -> bool:
+        return self.priors is not None and self.solver != "svd"
+
+    def _needed(self) -> int:
+        rule = self._rule()
+        if rule.kind == "ledoit-wolf":
+            return UP_TO_FOURTH
+        return POOLED if rule.is_linear and not self._weighs_by_priors() else OF_CLASSES
+
+    def _keeps_statistic(self, source: Source) -> bool:
+        plain = self.solver == "svd" and not self.store_covariance and not self._rule().shrinks
+        return not (plain and is_wide(source))
+
+    def _learn(self, source: Source, task: FitTask) -> None:
+        if self._keeps_statistic(source):
+            super()._learn(source, task)
+            return
+        self.__dict__.pop("statistics_", None)
+        began = time.perf_counter()
+        with task.one_pass(self._fitted_attributes):
+            classes = self._pass(source, partial(summarized, precision="double-double"))
+            if not classes.count:
+                raise ValueError(NOTHING)
+            self._set_classes(classes)
+            axes = axes_of_rows(source, classes, self.tol, self._n_jobs())
+            solved = self._set(classes, axes, mean_variances(classes), None)
+        self.certificate_ = replace(solved.certificate, path="the rows themselves, in float64")
+        seconds = time.perf_counter() - began
+        self.trace_ = Trace().extended("rows' side", solved.objective, seconds)
+
+    def _solve_classes(self, statistic: Any, rule: Rule) -> Solved:
+        found = within_covariance(
+            statistic, rule, self.priors_ if self._weighs_by_priors() else None
+        )
+        axes = principal_axes(found, 0.0 if rule.shrinks else self.tol**2)
+        if found.hides(negligible(self.means_)):
+            axes = replace(axes, error=np.inf)
+        directions = None
+        if self.solver == "eigen" and (rule.shrinks or self.priors is not None):
+            total, _ = shrunk_covariance(statistic.total, rule)
+            directions = directions_of(total.rounded - found.rounded, axes)
+        solved = self._set(statistic, axes, found.variances, directions)
+        if self.store_covariance or self.solver != "svd":
+            self.covariance_ = np.ascontiguousarray(found.rounded)
+        return solved
+
+    def _set(
+        self, statistic: Any, axes: PrincipalAxes, variances: Array, directions: Directions | None
+    ) -> Solved:
+        """Set lines and directions."""
+        k, d = self.means_.shape
+        components = self._components(min(k - 1, d))
+        self.__dict__.pop("covariance_", None)
+        mean, rest, errors = class_means(statistic)
+        lines = solve_lines(mean, rest, self.priors_, axes)
+        self._set_lines(lines)
+        if directions is None:
+            away = ((mean - lines.centre) + rest).round()
+            directions = solve_directions(away, self.priors_, axes, self.tol)
+        most = min(directions.scalings.shape[1], components)
+        self.scalings_ = np.ascontiguousarray(directions.scalings[:, : min(k - 1, d)])
+        self.explained_variance_ratio_ = directions.ratios[:components].copy()
+        self._n_features_out = most
+        error = axes.relative_error + error_of_means(errors, self.means_, variances)
+        certificate = self._certificate(error, statistic.precision, self._notes(axes, d))
+        return Solved(certificate, self._objective(statistic, axes))
+
+    def _components(self, most: int) -> int:
+        if self.n_components is None:
+            return most
+        if self.n_components > most:
+            raise ValueError(
+                "n_components cannot be larger than min(n_features, n_classes - 1), which is "
+                f"{most} here; got {self.n_components}"
+            )
+        return int(self.n_components)
+
+    def _set_lines(self, lines: Lines) -> None:
+        self.xbar_ = lines.centre
+        coef, constant = lines.coef, lines.constant
+        if len(coef) == 2:
+            coef, constant = coef[1:] - coef[:1], constant[1:] - constant[:1]
+        self.coef_, self._constant = np.ascontiguousarray(coef), constant
+        self.intercept_ = constant - coef @ lines.centre
+
+    def _notes(self, axes: PrincipalAxes, d: int) -> list[str]:
+        if axes.rank == d:
+            return []
+        return [
+            f"the covariance within classes has rank {axes.rank} of {d}: directions in which the "
+            "classes do not vary are left out (pseudo-inverse)"
+        ]
+
+    def _objective(self, statistic: Any, axes: PrincipalAxes) -> float:
+        """−Σ w log p(x, y), within the directions that are kept."""
+        weight = statistic.weight.round()
+        squares = weight.sum() * axes.rank
+        if self._rule().shrinks or self._weighs_by_priors():
+            B = axes.whitening
+            squares = float(np.sum((statistic.within.rounded_scatter @ B) * B))
+        spread = weight.sum() * (axes.rank * np.log(2 * np.pi) + axes.log_determinant)
+        there = weight > 0
+        with np.errstate(divide="ignore"):
+            return float(0.5 * (spread + squares) - weight[there] @ np.log(self.priors_[there]))
+
+    def _shapes(self, k: int, d: int) -> dict[str, tuple[int, ...]]:
+        lines = 1 if k == 2 else k
+        shapes = {"coef_": (lines, d), "intercept_": (lines,), "_constant": (lines,)}
+        return {**shapes, "xbar_": (d,), "scalings_": (d, self.scalings_.shape[-1])}
+
+    # --- predicting -----------------------------------------------------------------------
+
+    def _joint(self, rows: Any) -> Array:
+        scores = in_pieces(rows, len(self.coef_), self._scores)
+        if len(self.classes_) == 2:
+            return np.concatenate([np.zeros_like(scores), scores], axis=1)
+        return scores
+
+    def _scores(self, rows: Any) -> Array:
+        # About x̄: a large offset would cost digits of the products.
+        return (rows - self.xbar_) @ self.coef_.T + self._constant
+
+    def transform(self, X: Any) -> Any:
+        """Coordinates of rows, less x̄, along the directions that tell the classes apart.
+
+        Parameters
+        ----------
+        X : array, data frame or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows, components)
+            Of a source, a source of these rows, computed when they are read.
+        """
+        check_is_fitted(self)
+        scalings = self.scalings_[:, : self._n_features_out]
+        project = partial(_projected, centre=self.xbar_, scalings=scalings)
+        if not isinstance(X, Source):
+            return _wrap_data_with_container("transform", self._apply(X, project), X, self)
+        self._check_names(X)
+        labels = [str(name) for name in self.get_feature_names_out()]
+        names = self._names_of_source(labels)
+        return MappedSource(X, project, self._n_features_out, names, labels=labels)
+
+    # --- leaving out ----------------------------------------------------------------------
+
+    def _leave_one_out(self, block: Block) -> NDArray[np.float64]:
+        """log p(x, y = k) of each row under the model fitted without that row.
+
+        The rows are some of those of the fit.  A class whose only row leaves gets −∞.
+        """
+        return linear_without(self, self.statistics_, block)
+
+
+def _projected(rows: Any, centre: Array, scalings: Array) -> Array:
+    return in_pieces(rows, scalings.shape[1], lambda some: (some - centre) @ scalings)

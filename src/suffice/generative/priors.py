@@ -1,0 +1,28 @@
+"""Probabilities of the classes as a user gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from suffice.numerics.double_double import Array
+
+
+def given_priors(priors: Any, n_classes: int) -> Array:
+    """The priors as an array of shape (classes,); whether they add up to 1 is not asked.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many as classes, or if one is negative or not finite.
+    """
+    given = np.asarray(priors, dtype=np.float64)
+    if given.shape != (n_classes,):
+        raise ValueError(
+            f"Number of priors must match number of classes: {given.size} priors for "
+            f"{n_classes} classes."
+        )
+    if not ((given >= 0) & (given < np.inf)).all():
+        raise ValueError("Priors must be non-negative, and finite.")
+    return given

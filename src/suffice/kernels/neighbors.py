@@ -1,0 +1,246 @@
+"""Kernels of a search for neighbours: distances as they are ranked, and the k best so far.
+
+Rows are compared by a *rank*, which grows with the distance and needs no root:
+
+    squared     Σ (xⱼ − qⱼ)²        manhattan    Σ |xⱼ − qⱼ|
+    chebyshev   max |xⱼ − qⱼ|       power        Σ |xⱼ − qⱼ|ᵖ
+
+Terms are added in the order of the columns, each operation rounded as written.  Of two rows of
+one rank the one with the smaller number is nearer.
+
+The k best are a heap with the worst in place 0.  While k is small it is kept in falling order,
+which is a heap too, and quicker to keep.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.kernels.compile import kernel
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+SQUARED, MANHATTAN, CHEBYSHEV, POWER = 0, 1, 2, 3
+
+SHORT = 24
+"""Up to so many best are kept in order."""
+
+STEP = 8
+"""Rows whose ranks are computed together."""
+
+TILE = 128
+"""Rows that are turned at a time; a multiple of STEP."""
+
+NOBODY = 1 << 62
+"""The number of a row that is not there: larger than any."""
+
+
+@kernel
+def offer(ranks: Floats, rows: Integers, i: int, size: int, rank: float, row: int) -> None:
+    """Put a row in its place among the first `size` of query i's best, instead of the worst."""
+    at = 0
+    if ranks.shape[1] <= SHORT:
+        while at + 1 < size and (
+            ranks[i, at + 1] > rank or (ranks[i, at + 1] == rank and rows[i, at + 1] > row)
+        ):
+            ranks[i, at], rows[i, at] = ranks[i, at + 1], rows[i, at + 1]
+            at += 1
+    else:
+        below = 1
+        while below < size:
+            if below + 1 < size and (
+                ranks[i, below + 1] > ranks[i, below]
+                or (ranks[i, below + 1] == ranks[i, below] and rows[i, below + 1] > rows[i, below])
+            ):
+                below += 1
+            if ranks[i, below] < rank or (ranks[i, below] == rank and rows[i, below] < row):
+                break
+            ranks[i, at], rows[i, at] = ranks[i, below], rows[i, below]
+            at = below
+            below = 2 * at + 1
+    ranks[i, at], rows[i, at] = rank, row
+
+
+@kernel
+def settle(ranks: Floats, rows: Integers, i: int) -> None:
+    """Sort query i's k best, the nearest first."""
+    for last in range(ranks.shape[1] - 1, 0, -1):
+        rank, row = ranks[i, last], rows[i, last]
+        ranks[i, last], rows[i, last] = ranks[i, 0], rows[i, 0]
+        offer(ranks, rows, i, last, rank, row)
+
+
+@kernel
+def tile_ranks(
+    queries: Floats, i: int, tiles: Floats, t: int, metric: int, p: float, ranks: Floats
+) -> None:
+    """Rank all rows of tile t, whose columns are runs of memory, from query i.
+
+    A tile has as many rows as there are ranks, a multiple of STEP.
+    """
+    columns = tiles.shape[1]
+    for start in range(0, len(ranks), STEP):
+        if metric == SQUARED and columns == 3:
+            # As trees mostly have: sums stay in registers.
+            u, v, w = queries[i, 0], queries[i, 1], queries[i, 2]
+            for r in range(start, start + STEP):
+                a, b, c = tiles[t, 0, r] - u, tiles[t, 1, r] - v, tiles[t, 2, r] - w
+                ranks[r] = a * a + b * b + c * c
+            continue
+        out = ranks[start : start + STEP]
+        for r in range(STEP):
+            out[r] = 0.0
+        if metric == SQUARED:
+            for j in range(columns):
+                x, v = tiles[t, j, start : start + STEP], queries[i, j]
+                for r in range(STEP):
+                    away = x[r] - v
+                    out[r] += away * away
+        elif metric == MANHATTAN:
+            for j in range(columns):
+                x, v = tiles[t, j, start : start + STEP], queries[i, j]
+                for r in range(STEP):
+                    out[r] += abs(x[r] - v)
+        elif metric == CHEBYSHEV:
+            for j in range(columns):
+                x, v = tiles[t, j, start : start + STEP], queries[i, j]
+                for r in range(STEP):
+                    away = abs(x[r] - v)
+                    out[r] = away if away > out[r] else out[r]
+        else:
+            for j in range(columns):
+                x, v = tiles[t, j, start : start + STEP], queries[i, j]
+                for r in range(STEP):
+                    out[r] += abs(x[r] - v) ** p
+
+
+@kernel
+def pair_rank(queries: Floats, i: int, X: Floats, row: int, metric: int, p: float) -> float:
+    """Rank one row from query i."""
+    total = 0.0
+    for j in range(X.shape[1]):
+        away = abs(X[row, j] - queries[i, j])
+        if metric == SQUARED:
+            total += away * away
+        elif metric == MANHATTAN:
+            total += away
+        elif metric == CHEBYSHEV:
+            total = away if away > total else total
+        else:
+            total += away**p
+    return total
+
+
+@kernel
+def turn(X: Floats, start: int, tile: Floats) -> int:
+    """Write some rows to the columns of the only tile; return how many there were."""
+    count = min(tile.shape[2], X.shape[0] - start)
+    for r in range(count):
+        for j in range(X.shape[1]):
+            tile[0, j, r] = X[start + r, j]
+    return count
+
+
+@kernel(
+    "const float64[:, ::1], const float64[:, ::1], int64, float64, float64[:, ::1], int64[:, ::1]"
+)
+def nearest_directly(
+    queries: Floats, X: Floats, metric: int, p: float, ranks: Floats, rows: Integers
+) -> None:
+    """Find the nearest rows of each query by looking at all of them.
+
+    Parameters
+    ----------
+    queries : (queries, columns)
+    X : (rows, columns)
+    metric, p : int, float
+    ranks, rows : (queries, k), written
+        In rising order.
+    """
+    tile, here = np.zeros((1, X.shape[1], TILE)), np.empty(TILE)
+    ranks[:] = np.inf
+    rows[:] = NOBODY
+    for start in range(0, X.shape[0], TILE):
+        count = turn(X, start, tile)
+        for i in range(queries.shape[0]):
+            tile_ranks(queries, i, tile, 0, metric, p, here)
+            worst = ranks[i, 0]
+            for r in range(count):
+                # Among equal ranks the earlier row stays; infinite ones fill up what is free.
+                if here[r] <= worst and (here[r] < worst or rows[i, 0] == NOBODY):
+                    offer(ranks, rows, i, ranks.shape[1], here[r], start + r)
+                    worst = ranks[i, 0]
+    for i in range(queries.shape[0]):
+        settle(ranks, rows, i)
+
+
+@kernel(
+    "const float64[:, ::1], const float64[:, ::1], int64, float64, float64, const int64[::1], "
+    "int64[::1], float64[::1], int64[::1]"
+)
+def within_directly(
+    queries: Floats,
+    X: Floats,
+    metric: int,
+    p: float,
+    most: float,
+    starts: Integers,
+    counts: Integers,
+    ranks: Floats,
+    rows: Integers,
+) -> None:
+    """Find all rows of a rank up to `most`, by looking at all of them.
+
+    Parameters
+    ----------
+    queries : (queries, columns)
+    X : (rows, columns)
+    metric, p : int, float
+    most : float
+    starts : (queries,), or empty
+        Where each query's rows go; if empty they are only counted.
+    counts : (queries,), written
+    ranks, rows : (found,), written
+    """
+    tile, here = np.zeros((1, X.shape[1], TILE)), np.empty(TILE)
+    counts[:] = 0
+    for start in range(0, X.shape[0], TILE):
+        count = turn(X, start, tile)
+        for i in range(queries.shape[0]):
+            tile_ranks(queries, i, tile, 0, metric, p, here)
+            for r in range(count):
+                if here[r] <= most:
+                    if len(starts):
+                        ranks[starts[i] + counts[i]] = here[r]
+                        rows[starts[i] + counts[i]] = start + r
+                    counts[i] += 1
+
+
+@kernel(
+    "const float64[:, ::1], const float64[:, ::1], int64, float64, const int64[::1], "
+    "const int64[::1], float64[::1]"
+)
+def ranks_of_pairs(
+    queries: Floats,
+    X: Floats,
+    metric: int,
+    p: float,
+    of: Integers,
+    rows: Integers,
+    ranks: Floats,
+) -> None:
+    """Rank given rows from given queries.
+
+    Parameters
+    ----------
+    queries : (queries, columns)
+    X : (rows, columns)
+    metric, p : int, float
+    of, rows : (pairs,)
+        Numbers of a query and of a row.
+    ranks : (pairs,), written
+    """
+    for i in range(len(of)):
+        ranks[i] = pair_rank(queries, of[i], X, rows[i], metric, p)

@@ -1,0 +1,1 @@
+"""Models that compare a query with the rows themselves."""

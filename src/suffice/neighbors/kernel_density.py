@@ -1,0 +1,364 @@
+"""Kernel density estimates, also called Parzen windows.
+
+    p(x) = Σᵢ wᵢ K((x − xᵢ) / h) / (W hᵈ ∫ K)
+
+Every row of the fit carries a window of width h: the density at x is what the windows of the rows
+around it hold together.  As the number n of rows grows, it tends to the density they come from if
+h → 0 and n hᵈ → ∞.  There is nothing to learn but h: the model is its rows.
+
+Sums are over all rows, exact to rounding; `suffice.kernels.density` tells how.
+
+References: Parzen, "On estimation of a probability density function and mode" (1962); Silverman,
+"Density estimation" (1986).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from numbers import Integral, Real
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import DensityMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from suffice.engines.passes import in_order, reduce
+from suffice.fitting.base import OnePass, Solved
+from suffice.fitting.callbacks import FitTask
+from suffice.fitting.registry import register
+from suffice.neighbors.bandwidth import (
+    Choice,
+    Rule,
+    check_candidates,
+    choose_bandwidth,
+    rule_of_thumb,
+)
+from suffice.neighbors.density_kernels import KERNELS
+from suffice.neighbors.density_proof import proof_of_choice, proof_of_sums
+from suffice.neighbors.windows import log_constants, make_windows, unit_for
+from suffice.sources import Block, Piece, Source
+from suffice.sources.finite import describe_non_finite
+from suffice.statistics.moments import NOTHING, Precision
+from suffice.statistics.sums import Sums
+from suffice.statistics.weighted_rows import WeightedRows
+
+register(WeightedRows)
+
+Floats = NDArray[np.float64]
+
+MOST_BYTES = 2 << 30
+"""What a model may keep of its rows."""
+
+EUCLIDEAN = ("euclidean", "l2", "minkowski", "p")
+"""Names of the metric under which the densities integrate to 1."""
+
+LIKELIHOODS = ("held-out", "leave-one-out")
+"""Ways to choose a bandwidth."""
+
+
+class KernelDensity(DensityMixin, OnePass):
+    """The density of rows, by a window around each of them.
+
+    Parameters
+    ----------
+    bandwidth : float or str, default=1.0
+        h, the width of the windows; or how to find it.  "scott" is n^(−1/(d + 4)) and "silverman"
+        (n (d + 2)/4)^(−1/(d + 4)), n the total weight: like scikit-learn's, for columns of unit
+        variance.  "leave-one-out" and "held-out" choose the one under which rows that are left
+        out, one by one or in folds, are most likely.
+    algorithm : {"auto", "kd_tree", "ball_tree"}, default="auto"
+        Accepted, without an effect.
+    kernel : str, default="gaussian"
+        "gaussian", "exponential"; "tophat", "epanechnikov", "linear" and "cosine", whose windows
+        are balls of radius h; "tophat-cube", a cube of side h.
+    metric : str, default="euclidean"
+        Only the Euclidean metric: only with it do the densities integrate to 1.
+    atol, rtol : float, default=0
+        Errors that would be tolerated.  Sums are exact to rounding whatever they say.
+    breadth_first : bool, default=True
+        Accepted, without an effect.
+    leaf_size : int, default=40
+        Accepted, without an effect.
+    metric_params : dict, optional
+        None, or ``{"p": 2}``.
+    bandwidths : array of shape (candidates,), optional
+        The bandwidths from which "leave-one-out" and "held-out" choose; by default a grid of their
+        own, refined about its best.
+    folds : int, default=5
+        Folds of "held-out".
+    n_jobs : int, optional
+        Threads; by default what `suffice.config` says.
+
+    Attributes
+    ----------
+    bandwidth_ : float
+    kernel_ : str
+        The kernel of the fit.
+    statistics_ : WeightedRows
+        The rows.
+    certificate_ : Certificate
+    trace_ : Trace
+        After the rows, one line for each bandwidth that was tried: the mean log-likelihood of rows
+        left out.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from suffice import KernelDensity
+    >>> X = load_iris().data
+    >>> model = KernelDensity(bandwidth="leave-one-out").fit(X)
+    >>> round(model.bandwidth_, 2)
+    0.18
+    >>> model.score_samples([[5.0, 3.4, 1.5, 0.2], [500.0, 3.4, 1.5, 0.2]]).round(1)
+    array([ 4.0000000e-01, -3.8727319e+06])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "bandwidth": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"scott", "silverman", *LIKELIHOODS}),
+        ],
+        "algorithm": [StrOptions({"auto", "kd_tree", "ball_tree"})],
+        "kernel": [StrOptions(set(KERNELS))],
+        "metric": [str],
+        "atol": [Interval(Real, 0, None, closed="left")],
+        "rtol": [Interval(Real, 0, None, closed="left")],
+        "breadth_first": ["boolean"],
+        "leaf_size": [Interval(Integral, 1, None, closed="left")],
+        "metric_params": [None, dict],
+        "bandwidths": ["array-like", None],
+        "folds": [Interval(Integral, 2, None, closed="left")],
+        "n_jobs": [Integral, None],
+    }
+    _refit_parameters = ("bandwidth", "kernel")
+
+    bandwidth_: float
+    kernel_: str
+    statistics_: WeightedRows
+    _choice: Choice
+    """Bandwidths that were tried, until the trace has them."""
+
+    def __init__(
+        self,
+        *,
+        bandwidth: float | str = 1.0,
+        algorithm: str = "auto",
+        kernel: str = "gaussian",
+        metric: str = "euclidean",
+        atol: float = 0,
+        rtol: float = 0,
+        breadth_first: bool = True,
+        leaf_size: int = 40,
+        metric_params: dict[str, Any] | None = None,
+        bandwidths: ArrayLike | None = None,
+        folds: int = 5,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.algorithm = algorithm
+        self.kernel = kernel
+        self.metric = metric
+        self.atol = atol
+        self.rtol = rtol
+        self.breadth_first = breadth_first
+        self.leaf_size = leaf_size
+        self.metric_params = metric_params
+        self.bandwidths = bandwidths
+        self.folds = folds
+        self.n_jobs = n_jobs
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError unless what a file holds could be a fitted model."""
+        learned = vars(self)
+        if "bandwidth_" not in learned:
+            return
+        rows = learned.get("statistics_")
+        if not isinstance(rows, WeightedRows) or rows.X.shape[1] != self.n_features_in_:
+            raise ValueError(f"its rows are not of {self.n_features_in_} columns")
+        bandwidth: Any = self.bandwidth_
+        if not isinstance(bandwidth, float) or not 0 < bandwidth < np.inf:
+            raise ValueError(f"its bandwidth_ is {bandwidth!r}")
+        if learned.get("kernel_") not in KERNELS:
+            raise ValueError(f"its kernel_ is {learned.get('kernel_')!r}")
+
+    # --- fitting --------------------------------------------------------------------------
+
+    def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
+        return super()._training_source(X, None, sample_weight, reset)  # there is no target
+
+    def _summarize(self, block: Block, precision: Precision) -> WeightedRows:
+        return WeightedRows.summarize(block.X, block.weight)
+
+    def _pass(self, source: Source, summarize: Callable[[Block], WeightedRows]) -> WeightedRows:
+        """All rows, joined once: a tree of merges would copy them again and again."""
+
+        def load(run: list[Piece]) -> list[WeightedRows]:
+            return [summarize(checked(piece.load(), source)) for piece in run]
+
+        check_size(source.n_rows or 0, source.n_columns)
+        parts: list[WeightedRows] = []
+        count = 0
+        with closing(in_order(source, load, self._n_jobs())) as runs:
+            for run in runs:
+                parts += run
+                count += sum(part.count for part in run)
+                check_size(count, source.n_columns)
+        return WeightedRows.merge(parts)
+
+    def _solve(self, rows: WeightedRows) -> Solved:
+        if not rows.count:
+            raise ValueError(NOTHING)
+        check_size(rows.count, rows.X.shape[1])
+        check_metric(self.metric, self.metric_params)
+        self.kernel_ = self.kernel
+        kernel = KERNELS[self.kernel_]
+        if self.bandwidth not in LIKELIHOODS:
+            self.bandwidth_ = rule_of_thumb(rows, self.bandwidth)
+            unit_for(rows, np.array([self.bandwidth_]))
+            return Solved(proof_of_sums(rows, kernel, self.bandwidth_), float("nan"))
+        choice = self._choice = choose_bandwidth(
+            rows,
+            kernel,
+            cast(Rule, self.bandwidth),
+            self.folds,
+            check_candidates(self.bandwidths),
+            self._n_jobs(),
+        )
+        self.bandwidth_ = choice.bandwidth
+        sums = proof_of_sums(rows, kernel, self.bandwidth_)
+        proof = proof_of_choice(sums, choice, str(self.bandwidth), self.bandwidths is not None)
+        return Solved(proof, choice.log_likelihood)
+
+    def _learn(self, source: Source, task: FitTask) -> None:
+        super()._learn(source, task)
+        self._trace_choice()
+
+    def _resolve(self, step: str, statistic: Any, began: float, anyway: bool = True) -> bool:
+        done = super()._resolve(step, statistic, began, anyway)
+        self._trace_choice()
+        return done
+
+    def _trace_choice(self) -> None:
+        """Add the bandwidths that were tried to the trace."""
+        choice = self.__dict__.pop("_choice", None)
+        if choice is not None:
+            for h, found, seconds in zip(
+                choice.tried, choice.log_likelihoods, choice.seconds, strict=True
+            ):
+                self.trace_ = self.trace_.extended(f"bandwidth {h:.6g}", found, seconds)
+
+    # --- densities ------------------------------------------------------------------------
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Logarithm of the density at each row.
+
+        Parameters
+        ----------
+        X : array, data frame or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows,)
+            −∞ where no window reaches.
+        """
+        check_is_fitted(self)
+        return self._apply(X, self._log_density())
+
+    def _log_density(self) -> Callable[[Any], Floats]:
+        """The log density as a function of rows."""
+        rows, kernel = self.statistics_, KERNELS[self.kernel_]
+        widths = np.array([self.bandwidth_])
+        windows = make_windows(rows, kernel, widths)
+        total = np.sum(rows.weight / rows.weight.max())
+        constant = log_constants(rows, kernel, widths)[0] - np.log(total)
+        n_jobs = self._n_jobs()
+        return lambda queries: windows.log_sums(queries, n_jobs=n_jobs)[:, 0] + constant
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The total log-likelihood of rows.
+
+        Parameters
+        ----------
+        X : array, data frame or Source
+            The rows of a source count with their weights.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+        """
+        if not isinstance(X, Source):
+            return float(np.sum(self.score_samples(X)))
+        check_is_fitted(self)
+        self._check_names(X)
+        density = self._log_density()
+
+        def summarize(block: Block) -> Sums:
+            block = checked(block, X)
+            found = density(block.X)
+            if block.weight is not None:
+                there = block.weight > 0
+                found = found[there] * block.weight[there]
+            return Sums((np.asarray(np.sum(found)),))
+
+        return float(reduce(X, summarize, self._n_jobs()).values[0])
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> NDArray[np.float64]:
+        """Draw rows from the density.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState or None
+            With the Gaussian kernel and "tophat", the rows that scikit-learn draws.
+
+        Returns
+        -------
+        array of shape (n_samples, columns)
+        """
+        check_is_fitted(self)
+        if not isinstance(n_samples, Integral) or n_samples < 0:
+            raise ValueError(f"n_samples={n_samples!r} must be a whole number, and not negative")
+        rng, rows = check_random_state(random_state), self.statistics_
+        u = rng.uniform(0, 1, size=n_samples)
+        if (rows.weight == rows.weight[0]).all():
+            chosen = (u * rows.count).astype(np.int64)
+        else:
+            ends = np.cumsum(rows.weight / rows.weight.max())
+            chosen = np.searchsorted(ends, u * ends[-1])
+        away = KERNELS[self.kernel_].draw(rng, n_samples, rows.X.shape[1])
+        return np.asarray(rows.X[chosen] + self.bandwidth_ * away)
+
+
+def check_metric(metric: str, params: dict[str, Any] | None) -> None:
+    """Raise unless distances are Euclidean."""
+    if metric not in EUCLIDEAN:
+        raise ValueError(
+            f"metric={metric!r} is not supported: densities integrate to 1 only with "
+            "metric='euclidean' (also called 'l2', or 'minkowski' with p=2)"
+        )
+    if any(name != "p" or value != 2 for name, value in (params or {}).items()):
+        raise ValueError(f"metric_params={params!r} is not supported: give None or {{'p': 2}}")
+
+
+def check_size(n_rows: int, n_columns: int) -> None:
+    """Raise if the rows are more than a model may keep."""
+    each = 8 * (n_columns + 1)
+    if n_rows * each > MOST_BYTES:
+        raise ValueError(
+            f"KernelDensity keeps its rows: at least {n_rows:,} of {each} bytes each is more than "
+            f"{MOST_BYTES >> 30} GB. Fit a sample of the rows"
+        )
+
+
+def checked(block: Block, source: Source) -> Block:
+    """The block itself; raise if it holds a value that is not finite."""
+    message = describe_non_finite(block, source)
+    if message:
+        raise ValueError(message)
+    return block

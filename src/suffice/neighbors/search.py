@@ -1,0 +1,71 @@
+"""Which search to take."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.kernels.neighbors import SQUARED
+from suffice.neighbors.brute_force import BruteForce
+from suffice.neighbors.metrics import Metric
+from suffice.neighbors.tree import TreeSearch
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Search = BruteForce | TreeSearch
+
+MOST_COLUMNS, MOST_OF_SQUARES = 15, 10
+"""Columns up to which "auto" builds a tree; fewer where a matrix product is the other way."""
+
+
+def takes_all_rows(algorithm: str, metric: Metric, shape: tuple[int, ...], k: int) -> bool:
+    """Whether queries are compared with all rows, and not by a tree.
+
+    Parameters
+    ----------
+    algorithm : {"auto", "brute", "kd_tree", "ball_tree"}
+    metric : Metric
+    shape : (rows, columns)
+    k : int
+        Neighbours that will mostly be asked for.
+
+    Raises
+    ------
+    ValueError
+        If a tree is asked for that does not know the metric.
+    """
+    if algorithm == "auto":
+        most = MOST_OF_SQUARES if metric.kind == SQUARED else MOST_COLUMNS
+        return k >= shape[0] // 2 or shape[1] > most or not metric.fits_trees
+    if algorithm == "brute":
+        return True
+    if metric.name == "cosine":
+        raise ValueError(
+            f"metric='cosine' is not valid for algorithm={algorithm!r}: take 'brute' or 'auto'"
+        )
+    if not metric.fits_trees:
+        raise ValueError(
+            f'algorithm="{algorithm}" does not support 0 < p < 1 for the Minkowski metric. To '
+            'resolve this problem either set p >= 1 or algorithm="brute".'
+        )
+    return False
+
+
+def without_self(ranks: Floats, rows: Integers, start: int) -> tuple[Floats, Integers]:
+    """Neighbours of rows among themselves, without each row itself.
+
+    Parameters
+    ----------
+    ranks, rows : arrays of shape (queries, k + 1)
+    start : int
+        Number of the first query, which is a row.
+
+    Returns
+    -------
+    ranks, rows : arrays of shape (queries, k)
+    """
+    other = rows != np.arange(start, start + len(rows))[:, None]
+    # Behind many rows that equal it, a row is not among its nearest.
+    other[other.all(axis=1), -1] = False
+    shape = (len(rows), rows.shape[1] - 1)
+    return ranks[other].reshape(shape), rows[other].reshape(shape)

@@ -1,0 +1,309 @@
+"""Sums of the columns for each class: the statistic behind the discrete naive Bayes models.
+
+For each label: its rows, their weight, the weighted sum of each column over the rows of that
+label, and the weight of the cells that are missing (NaN), column by column.
+
+**Exactness.**  Sums of whole numbers are exact below 2⁵³, and so is every merge and every
+subtraction of them.  Else the statistic carries a bound on the error of each sum: n additions of
+numbers of one sign err by at most n u of their sum, u = 2⁻⁵³; merging adds the parts' bounds and
+a rounding of the result, and so does subtracting.
+
+Labels are sorted and distinct, and of one kind: booleans, integers, floats or text.  They may
+appear in any part: merging unites them, and a class whose last row is taken away is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.numerics.double_double import UNIT, Array, DoubleDouble
+from suffice.statistics.block_totals import MOST_EXACT, group_totals, split_missing
+from suffice.statistics.class_moments import _weight_of_classes, united
+from suffice.statistics.labels import check_known, coded
+from suffice.statistics.moments import Precision
+
+TOO_LARGE = "infinity or a value too large, whose (weighted) sum overflows"
+
+TOO_MUCH = (
+    "cannot take away more than there is: only rows that are part of a statistic can be subtracted "
+    "from it"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSums:
+    """Rows, weight and column sums of each class, mergeable and subtractable.
+
+    Attributes
+    ----------
+    labels : array of shape (classes,)
+        Sorted: bool, int64, float64, or object for text.
+    rows : int64 array of shape (classes,)
+        Rows of each class (those of weight 0 do not exist).
+    weight : DoubleDouble of shape (classes,)
+        Sum of the rows' weights.
+    sums : float64 array of shape (classes, columns)
+        Weighted sums over the cells that are there, none of them negative.
+    missing : float64 array of shape (classes, columns), or (classes, 0) if no cell is missing
+        Weight of the cells that are not there.
+    error, missing_error : float64 arrays of shape (classes, columns), or (classes, 0) if exact
+        Bounds on the errors of `sums`, and on those of `missing`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[1, 0], [3, 2], [7, 0]]), np.array(["b", "b", "a"])
+    >>> sums = ClassSums.summarize(X, y)
+    >>> sums.labels, sums.rows, sums.sums
+    (array(['a', 'b'], dtype=object), array([1, 2]), array([[7., 0.],
+           [4., 2.]]))
+    >>> sums.is_exact
+    True
+    """
+
+    labels: NDArray[Any]
+    rows: NDArray[np.int64]
+    weight: DoubleDouble
+    sums: Array
+    missing: Array
+    error: Array
+    missing_error: Array
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError unless what a file holds could be sums of some classes."""
+        tables = (self.labels, self.rows, self.sums, self.missing, self.error, self.missing_error)
+        if not all(isinstance(table, np.ndarray) for table in tables) or self.sums.ndim != 2:
+            raise ValueError("its sums are no arrays of classes and columns")
+        k, d = len(self.labels), self.sums.shape[1]
+        if any(v.shape != (k,) for v in (self.labels, self.rows, self.weight)):
+            raise ValueError("its classes do not fit together")
+        if self.rows.dtype != np.int64:
+            raise ValueError("its rows are not counted in 64-bit integers")
+        if self.sums.shape != (k, d) or self.sums.dtype != np.float64:
+            raise ValueError("its sums do not fit its classes")
+        for rest in (self.missing, self.error, self.missing_error):
+            if rest.shape not in ((k, d), (k, 0)) or rest.dtype != np.float64:
+                raise ValueError("its missing cells and errors do not fit its sums")
+
+    @classmethod
+    def zero(cls, n_columns: int) -> ClassSums:
+        """The sums of no rows: no class is known."""
+        return cls(
+            labels=np.zeros(0, np.int64),
+            rows=np.zeros(0, np.int64),
+            weight=DoubleDouble.zeros(0),
+            sums=np.zeros((0, n_columns)),
+            missing=np.zeros((0, 0)),
+            error=np.zeros((0, 0)),
+            missing_error=np.zeros((0, 0)),
+        )
+
+    @classmethod
+    def summarize(cls, X: Any, y: NDArray[Any], weight: Array | None = None) -> ClassSums:
+        """The sums of a block of rows.
+
+        Parameters
+        ----------
+        X : array or CSR array of shape (rows, columns)
+            Numbers that are not negative, of any dtype; NaN where a cell is missing.
+        y : array of shape (rows,)
+            Labels of one kind.
+        weight : float64 array of shape (rows,), optional
+            Not negative.
+
+        Raises
+        ------
+        NegativeCellError
+            If a cell is negative.
+        FloatingPointError
+            If a value is infinite, or if a label is missing.
+        ValueError
+            If the labels are of several kinds.
+        """
+        if weight is not None and not weight.all():
+            present = weight > 0
+            X, y, weight = X[present], y[present], weight[present]
+        if X.shape[0] == 0:
+            return cls.zero(X.shape[1])
+        labels, codes = coded(y)
+        k, none = len(labels), np.zeros((len(labels), 0))
+        rows = np.bincount(codes, minlength=k)
+        sums, exact = group_totals(X, codes, k, weight)
+        missing, whole = none, True
+        if np.isnan(sums.max(initial=0.0)):
+            absent, X = split_missing(X)
+            missing, whole = group_totals(absent, codes, k, weight)
+            sums, exact = group_totals(X, codes, k, weight)
+        if sums.max(initial=0.0) == np.inf:
+            raise FloatingPointError(TOO_LARGE)
+        unit = (rows[:, None] + 2) * UNIT
+        return cls(
+            labels=labels,
+            rows=rows,
+            weight=_weight_of_classes(codes, rows, weight),
+            sums=sums,
+            missing=missing,
+            error=none if exact else unit * sums,
+            missing_error=none if whole else unit * missing,
+        )
+
+    @classmethod
+    def merge(cls, parts: Sequence[ClassSums]) -> ClassSums:
+        """The sums over all rows of the parts together, whatever classes each has."""
+        parts = [part for part in parts if part.count] or list(parts[:1])
+        if len(parts) == 1:
+            return parts[0]
+        labels = united([part.labels for part in parts])
+        places = [np.searchsorted(labels, part.labels) for part in parts]
+        weights = [part.weight_among(labels) for part in parts]
+
+        def added(name: str) -> Any:
+            return _added([getattr(part, name) for part in parts], places, len(labels))
+
+        sums, missing = added("sums"), added("missing")
+        error, missing_error = added("error"), added("missing_error")
+        roundings = len(parts) * UNIT
+        if error.shape[1] or sums.max(initial=0.0) > MOST_EXACT:
+            error = _both(error, roundings * sums)
+        if missing_error.shape[1]:
+            missing_error = missing_error + roundings * missing
+        return cls(
+            labels=labels,
+            rows=added("rows"),
+            weight=DoubleDouble(
+                np.stack([one.hi for one in weights]), np.stack([one.lo for one in weights])
+            ).sum(),
+            sums=sums,
+            missing=missing,
+            error=error,
+            missing_error=missing_error,
+        )
+
+    def subtract(self, part: ClassSums) -> ClassSums:
+        """The sums over the rows that stay when those of `part` are taken away.
+
+        Exact for whole numbers.  A class whose last row leaves is gone.
+        """
+        if part.count == 0:
+            return self
+        check_known(part.labels, self.labels)
+        part = part.placed(self.labels)
+        stay = self.rows > part.rows
+        weight = (self.weight - part.weight)[stay]
+        sums, error = _left((self.sums, self.error), (part.sums, part.error), stay)
+        missing, missing_error = _left(
+            (self.missing, self.missing_error), (part.missing, part.missing_error), stay
+        )
+        if (part.rows > self.rows).any() or not (weight.hi > 0).all():
+            raise ValueError(TOO_MUCH)
+        return ClassSums(
+            labels=self.labels[stay],
+            rows=(self.rows - part.rows)[stay],
+            weight=weight,
+            sums=sums,
+            missing=missing if missing.any() else missing[:, :0],
+            error=error,
+            missing_error=missing_error if missing.any() else missing_error[:, :0],
+        )
+
+    def placed(self, labels: NDArray[Any]) -> Self:
+        """The same among more classes: `labels`, sorted, with all of ours."""
+        if len(labels) == len(self.labels):
+            return self
+        positions = np.searchsorted(labels, self.labels)
+
+        def place(values: Any) -> Any:
+            out = np.zeros((len(labels), *values.shape[1:]), values.dtype)
+            out[positions] = values
+            return out
+
+        return type(self)(
+            labels=labels,
+            rows=place(self.rows),
+            weight=self.weight_among(labels),
+            sums=place(self.sums),
+            missing=place(self.missing),
+            error=place(self.error),
+            missing_error=place(self.missing_error),
+        )
+
+    def weight_among(self, labels: NDArray[Any]) -> DoubleDouble:
+        """The weights of the classes, and 0 for those of `labels` that are not ours."""
+        out = DoubleDouble.zeros(len(labels))
+        positions = np.searchsorted(labels, self.labels)
+        out.hi[positions], out.lo[positions] = self.weight.hi, self.weight.lo
+        return out
+
+    @property
+    def cell_weight(self) -> Array:
+        """Weight of the cells that are there: of shape (classes, columns), or (classes, 1)."""
+        weight = self.weight.round()[:, None]
+        if not self.missing.shape[1]:
+            return weight
+        there = weight - self.missing
+        if not self.missing_error.shape[1]:
+            return there
+        # What rounding may have left of a class without a value is nothing.
+        return np.where(there > self.missing_error + UNIT * weight, there, 0.0)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing was rounded."""
+        return not self.error.shape[1] and not self.missing_error.shape[1]
+
+    @property
+    def count(self) -> int:
+        """Rows of all classes."""
+        return int(self.rows.sum())
+
+    @property
+    def precision(self) -> Precision:
+        """In which arithmetic the sums are kept."""
+        return "float64"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the arrays take."""
+        kept = (self.sums, self.missing, self.error, self.missing_error)
+        return sum(table.nbytes for table in kept) + 32 * len(self.labels)
+
+
+def _added(tables: Sequence[Any], places: Sequence[NDArray[np.int64]], n_classes: int) -> Any:
+    """The sums of tables by class, each with some of the classes; one without columns is none."""
+    width = max(table.shape[1:] for table in tables)
+    shape = (n_classes, *width)
+    if all(table.shape == shape for table in tables):
+        total = tables[0] + tables[1]
+        for table in tables[2:]:
+            total += table
+        return total
+    total = np.zeros(shape, tables[0].dtype)
+    for place, table in zip(places, tables, strict=True):
+        if table.shape[1:] == width:
+            total[place] += table  # distinct labels: no place twice
+    return total
+
+
+def _left(
+    whole: tuple[Array, Array], part: tuple[Array, Array], stay: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Sums and their errors when a part is taken away, in the classes that stay."""
+    sums = _both(whole[0], -part[0])[stay]
+    error = _both(whole[1], part[1])[stay]
+    if error.shape[1]:
+        error = error + UNIT * np.abs(sums)
+    if (sums < (-error if error.shape[1] else 0.0)).any():
+        raise ValueError(TOO_MUCH)
+    return np.maximum(sums, 0.0), error
+
+
+def _both(a: Array, b: Array) -> Array:
+    """The sum of two tables; one without columns is none."""
+    if a.shape[1] == b.shape[1]:
+        return a + b
+    return a if a.shape[1] else b

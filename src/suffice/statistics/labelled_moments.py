@@ -1,0 +1,234 @@
+"""Full moments of the rows of each class: the statistic behind quadratic discriminants.
+
+A sorted map from labels to moments, of second order (`suffice.statistics.moments`) or up to the
+fourth (`suffice.statistics.fourth_moments`).  A block is sorted by class once, and each class
+costs one product of its rows.  Classes may appear in any part, and one whose last row is taken
+away is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.kernels.gather import gather_centred
+from suffice.numerics.double_double import Array, DoubleDouble
+from suffice.statistics.class_moments import united
+from suffice.statistics.fourth_moments import FourthMoments
+from suffice.statistics.grouped import merged
+from suffice.statistics.labels import check_known, coded
+from suffice.statistics.moments import (
+    MOST_ROWS,
+    Moments,
+    Precision,
+    _about_a_centre,
+    _near_mean,
+    _scratch,
+)
+
+GATHERED_FROM = 1 << 14
+"""Cells from which a class's rows are gathered few at a time, by a compiled kernel."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledMoments:
+    """For each label the moments of its rows, mergeable and subtractable.
+
+    Attributes
+    ----------
+    labels : array of shape (classes,)
+        Sorted: bool, int64, float64, or object for text.
+    parts : tuple of Moments or of FourthMoments
+        One for each label, each of at least one row.
+    n_columns : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[1.0, 0.0], [3.0, 1.0], [7.0, 2.0]]), np.array(["b", "b", "a"])
+    >>> found = LabelledMoments.summarize(X, y)
+    >>> found.labels.tolist(), found.moments[1].scatter
+    (['a', 'b'], array([[2. , 1. ], [1. , 0.5]]))
+    """
+
+    labels: NDArray[Any]
+    parts: tuple[Any, ...]
+    n_columns: int
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError unless what a file holds could be moments of some classes."""
+        if type(self.n_columns) is not int or self.labels.shape != (len(self.parts),):
+            raise ValueError("its classes do not fit their moments")
+        kinds = {type(part) for part in self.parts}
+        if len(kinds) > 1 or not kinds <= {Moments, FourthMoments}:
+            raise ValueError("its classes have moments of several kinds")
+        if any(len(m.magnitude) != self.n_columns or m.count < 1 for m in self.moments):
+            raise ValueError(f"its moments are not of {self.n_columns} columns")
+
+    @classmethod
+    def zero(cls, n_columns: int) -> LabelledMoments:
+        """The moments of no rows: no class is known."""
+        return cls(np.zeros(0, np.int64), (), n_columns)
+
+    @classmethod
+    def summarize(
+        cls,
+        X: Any,
+        y: NDArray[Any],
+        weight: Array | None = None,
+        precision: Precision = "float64",
+        fourth: bool = False,
+    ) -> LabelledMoments:
+        """The moments of a block of rows.
+
+        Parameters
+        ----------
+        X : array of shape (rows, columns)
+            Real numbers of any dtype and stride.
+        y : array of shape (rows,)
+            Labels of one kind.
+        weight : float64 array of shape (rows,), optional
+            Not negative.
+        precision : {"float64", "double-double"}
+        fourth : bool
+            Whether moments up to the fourth are kept.
+
+        Raises
+        ------
+        FloatingPointError
+            If a value is NaN or infinite, or its square overflows, or if a label is missing.
+        ValueError
+            If the labels are of several kinds.
+        """
+        if weight is not None and not weight.all():
+            present = weight > 0
+            X, y, weight = X[present], y[present], weight[present]
+        if X.shape[0] == 0:
+            return cls.zero(X.shape[1])
+        labels, codes = coded(y)
+        # Few classes are sorted by radix.
+        narrow = codes.astype(np.int16) if len(labels) < 1 << 15 else codes
+        order = np.argsort(narrow, kind="stable")
+        rows = np.ascontiguousarray(X, dtype=np.float64)
+        cuts = np.cumsum(np.bincount(codes, minlength=len(labels)))[:-1]
+        summarize = _fourth if fourth else _second
+        parts = [
+            summarize(rows, index, None if weight is None else weight[index], precision)
+            for index in np.split(order, cuts)
+        ]
+        return cls(labels, tuple(parts), X.shape[1])
+
+    @classmethod
+    def merge(cls, parts: Sequence[LabelledMoments]) -> LabelledMoments:
+        """The moments of all rows of the parts together, whatever classes each has."""
+        parts = [part for part in parts if part.parts] or list(parts[:1])
+        if len(parts) == 1:
+            return parts[0]
+        labels = united([part.labels for part in parts])
+        found: list[list[Any]] = [[] for _ in labels]
+        for part in parts:
+            for place, one in zip(np.searchsorted(labels, part.labels), part.parts, strict=True):
+                found[place].append(one)
+        return cls(labels, tuple(merged(ones) for ones in found), parts[0].n_columns)
+
+    def subtract(self, part: LabelledMoments) -> LabelledMoments:
+        """The moments of the rows that stay when those of `part` are taken away.
+
+        A class whose last row leaves is gone.
+        """
+        if not part.parts:
+            return self
+        check_known(part.labels, self.labels)
+        left = list(self.parts)
+        places = np.searchsorted(self.labels, part.labels)
+        for place, gone in zip(places, part.parts, strict=True):
+            left[place] = left[place].subtract(gone)
+        stay = np.array([one.count > 0 for one in left], dtype=np.bool_)
+        if not stay.any():
+            return LabelledMoments.zero(self.n_columns)
+        return LabelledMoments(
+            self.labels[stay], tuple(one for one in left if one.count), self.n_columns
+        )
+
+    @property
+    def moments(self) -> list[Moments]:
+        """Weight, mean and scatter of each class."""
+        return [part if isinstance(part, Moments) else part.moments for part in self.parts]
+
+    @property
+    def total(self) -> Any:
+        """The moments of all rows, of the order that is kept."""
+        return merged(self.parts)
+
+    @property
+    def within(self) -> Moments:
+        """The rows less the means of their classes, as moments of one kind of rows."""
+        every = self.moments
+        exact = self.precision == "double-double"
+        scatter: Any = DoubleDouble.zeros(()) if exact else 0.0
+        for one in every:
+            scatter = scatter + (one.scatter if exact else one.rounded_scatter)
+        return Moments(
+            count=self.count,
+            weight=self.weight.sum(),
+            mean=DoubleDouble.zeros(self.n_columns),
+            mean_rest=np.zeros(self.n_columns),
+            scatter=scatter,
+            magnitude=np.sum([one.magnitude for one in every], axis=0),
+            roundings=max(one.roundings for one in every) + len(every),
+        )
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Rows of each class."""
+        return np.array([part.count for part in self.parts], dtype=np.int64)
+
+    @property
+    def weight(self) -> DoubleDouble:
+        """Weight of the rows of each class."""
+        weights = [part.weight for part in self.parts]
+        return DoubleDouble(
+            np.array([float(w.hi) for w in weights]), np.array([float(w.lo) for w in weights])
+        )
+
+    @property
+    def count(self) -> int:
+        """Rows of all classes."""
+        return int(self.rows.sum())
+
+    @property
+    def precision(self) -> Precision:
+        """In which arithmetic the scatters are kept."""
+        exact = all(part.precision == "double-double" for part in self.parts)
+        return "double-double" if self.parts and exact else "float64"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the matrices take."""
+        return sum(int(part.nbytes) for part in self.parts)
+
+
+def _second(
+    X: Array, index: NDArray[np.intp], weight: Array | None, precision: Precision
+) -> Moments:
+    """Moments of some rows of a block."""
+    n, d = len(index), X.shape[1]
+    if precision == "double-double" or not GATHERED_FROM <= n * d <= MOST_ROWS * d:
+        return Moments.summarize(X[index], None, weight, precision)
+
+    def centred(some: slice, centre: Array) -> Array:
+        Z = _scratch(some.stop - some.start, d + 1)
+        gather_centred(X, index[some], centre, Z)
+        return Z
+
+    return _about_a_centre(centred, n, _near_mean(X[index[:64]], None), weight)
+
+
+def _fourth(
+    X: Array, index: NDArray[np.intp], weight: Array | None, precision: Precision
+) -> FourthMoments:
+    return FourthMoments.summarize(X[index], weight, precision)

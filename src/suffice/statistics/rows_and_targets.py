@@ -1,0 +1,166 @@
+"""The rows themselves: the statistic of models that compare queries with what they have seen.
+
+Nothing is summed up.  Merging puts rows one after the other, in the order of the parts, without
+copying them; `joined` makes one table of the parts.  Rows are taken away by value: each must be
+there to the last bit, with its target, and of several alike the last one goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.statistics.labels import KINDS
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RowsAndTargets:
+    """Rows and their targets, in parts.
+
+    Attributes
+    ----------
+    X : tuple of float64 arrays of shape (rows, columns)
+    y : tuple of arrays of shape (rows,) or (rows, targets)
+        As long as `X`, or empty if there is no target.
+    n_columns : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b = (RowsAndTargets.summarize(np.full((n, 1), float(n)), np.arange(n)) for n in (1, 2))
+    >>> both = RowsAndTargets.merge([a, b]).joined()
+    >>> both.X[0].ravel().tolist(), both.y[0].tolist()
+    ([1.0, 2.0, 2.0], [0, 0, 1])
+    """
+
+    X: tuple[Floats, ...]
+    y: tuple[NDArray[Any], ...]
+    n_columns: int
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError unless what a file holds could be rows."""
+        parts: tuple[Any, ...] = (*self.X, *self.y)
+        if not all(isinstance(part, np.ndarray) and part.ndim in (1, 2) for part in parts):
+            raise ValueError("its rows and targets are no tables")
+        if not all(x.shape[1:] == (self.n_columns,) and x.dtype == np.float64 for x in self.X):
+            raise ValueError(f"its rows are no tables of {self.n_columns} columns")
+        if not all(np.isfinite(x).all() for x in self.X):
+            raise ValueError("its rows hold numbers that are not finite")
+        if self.y and [len(part) for part in self.y] != [len(part) for part in self.X]:
+            raise ValueError("its rows and targets do not belong together")
+
+    @classmethod
+    def zero(cls, n_columns: int) -> RowsAndTargets:
+        """No rows."""
+        return cls((), (), n_columns)
+
+    @classmethod
+    def summarize(cls, X: Any, y: NDArray[Any] | None = None) -> RowsAndTargets:
+        """Keep a block of rows.
+
+        Parameters
+        ----------
+        X : array of shape (rows, columns)
+            Real numbers of any dtype and stride.
+        y : array of shape (rows,) or (rows, targets), optional
+
+        Raises
+        ------
+        FloatingPointError
+            If a value is not finite.
+        """
+        rows = np.array(X, dtype=np.float64, order="C")
+        if not np.isfinite(rows).all():
+            raise FloatingPointError("values that are not finite")
+        if not len(rows):
+            return cls.zero(rows.shape[1])
+        return cls((rows,), () if y is None else (np.array(y),), rows.shape[1])
+
+    @classmethod
+    def merge(cls, parts: Sequence[RowsAndTargets]) -> RowsAndTargets:
+        """All rows, those of the first part first."""
+        X = tuple(x for part in parts for x in part.X)
+        y = tuple(one for part in parts for one in part.y)
+        kinds = {one.dtype.kind for one in y}
+        if len(kinds) > 1:
+            names = " and ".join(sorted(KINDS.get(kind, kind) for kind in kinds))
+            raise ValueError(f"targets must be of one kind, but these are {names}")
+        return cls(X, y, parts[0].n_columns)
+
+    def joined(self) -> RowsAndTargets:
+        """The same rows in one part: always the same object."""
+        return self if len(self.X) <= 1 else self._whole
+
+    @cached_property
+    def _whole(self) -> RowsAndTargets:
+        y = (np.concatenate(self.y),) if self.y else ()
+        return RowsAndTargets((np.concatenate(self.X),), y, self.n_columns)
+
+    def subtract(self, part: RowsAndTargets) -> RowsAndTargets:
+        """The rows that stay when those of `part` are taken away."""
+        whole, gone = self.joined(), part.joined()
+        if not gone.X:
+            return RowsAndTargets(tuple(x.copy() for x in self.X), self.y, self.n_columns)
+        stay = np.ones(self.count, bool)
+        stay[whole._places_of(gone)] = False
+        X = (whole.X[0][stay],) if stay.any() else ()
+        y = tuple(one[stay] for one in whole.y) if stay.any() else ()
+        return RowsAndTargets(X, y, self.n_columns)
+
+    def _places_of(self, part: RowsAndTargets) -> list[int]:
+        """Where rows equal to those of a part are: the last ones, and none twice."""
+        waiting: dict[tuple[Any, ...], list[int]] = {}
+        if self.X:
+            # Most rows differ in the first column already.
+            likely = np.flatnonzero(np.isin(self.X[0][:, 0], part.X[0][:, 0]))
+            for place, key in zip(likely.tolist(), self._keys(likely), strict=True):
+                waiting.setdefault(key, []).append(place)
+        found = []
+        for i, key in enumerate(part._keys(slice(None))):
+            if not waiting.get(key):
+                target = f" with the target {key[1]!r}" if self.y else ""
+                raise ValueError(
+                    f"cannot take row {i} (counted from 0){target} away: no row that is left "
+                    "equals it; only rows that were learned can be forgotten"
+                )
+            found.append(waiting[key].pop())
+        return found
+
+    def _keys(self, rows: Any) -> list[tuple[Any, ...]]:
+        """What makes rows equal: all cells, as bytes, and the target."""
+        cells = self.X[0][rows] + 0.0  # −0 is 0
+        targets = self.y[0][rows].tolist() if self.y else [None] * len(cells)
+        return [
+            (row.tobytes(), tuple(y) if isinstance(y, list) else y)
+            for row, y in zip(cells, targets, strict=True)
+        ]
+
+    @cached_property
+    def memo(self) -> dict[Any, Any]:
+        """What was made of these rows, by name; it travels with no copy of them."""
+        return {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return RowsAndTargets, (self.X, self.y, self.n_columns)
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return sum(map(len, self.X))
+
+    @property
+    def precision(self) -> str:
+        """Rows are kept as they are."""
+        return "float64"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the arrays take."""
+        return sum(one.nbytes for one in (*self.X, *self.y))

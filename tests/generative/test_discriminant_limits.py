@@ -1,0 +1,130 @@
+"""Discriminants at the limits of float64: what cannot be known is not certified."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from suffice import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.sources import Block
+
+MODELS = [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis]
+each = pytest.mark.parametrize("cls", MODELS, ids=lambda cls: cls.__name__)
+
+
+def two_classes(n=60, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    return rng.normal(size=(n, d)) + y[:, None], y
+
+
+@each
+@pytest.mark.parametrize("n", [60, 4000])
+@pytest.mark.parametrize("size", [1e9, 1e20])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_column_that_forgetting_has_drowned_is_no_constant(cls, n, size):
+    """Its variance cannot be told from zero, but that is the error's doing."""
+    X, y = two_classes(n)
+    large = np.random.default_rng(1).normal(size=(6, 3)) * [size, 1, 1]
+    labels = np.arange(6) % 2
+    model = cls().fit(np.vstack([X, large]), np.append(y, labels)).forget(large, labels, digits=0)
+    expected = cls().fit(X, y).predict_proba(X)
+    right = np.allclose(model.predict_proba(X), expected, rtol=0, atol=1e-8)
+    assert right or not model.certificate_.holds
+    assert model.certificate_.holds == (n == 60 and size == 1e9)
+
+
+@each
+def test_constant_columns_are_forgotten_as_such(cls):
+    X, y = two_classes()
+    X = np.column_stack([X, np.full(len(X), 0.1), y])
+    other = X[:8] + np.array([0, 0, 0, 2.0, 0])
+    model = cls(exact=True).fit(np.vstack([X, other]), np.append(y, y[:8])).forget(other, y[:8])
+    assert model.certificate_.holds
+    expected = cls(exact=True).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-10)
+
+
+@each
+@pytest.mark.parametrize("rows", [40, 4000])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_squares_beyond_the_range_are_refused(cls, rows):
+    X, y = two_classes(rows)
+    with pytest.raises(ValueError, match="rescale the columns"):
+        cls().fit(X * 1e150, y)
+    with pytest.raises(ValueError, match="rescale the columns"):
+        cls().fit(X, y, np.where(y, 1e300, 1e-300))
+    expected = cls().fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(cls().fit(X * 1e140, y).predict_proba(X * 1e140), expected)
+
+
+@each
+@pytest.mark.parametrize("parameters", [{}, {"shrinkage": 0.1}, {"shrinkage": "auto"}], ids=str)
+def test_squares_below_the_range_are_told(cls, parameters):
+    X, y = two_classes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert not cls(**parameters).fit(X * 1e-160, y).certificate_.holds
+
+
+def test_rows_of_many_columns_below_the_range_are_told():
+    X, y = two_classes(20, 1100)
+    assert LinearDiscriminantAnalysis().fit(X * 1e-140, y).certificate_.holds
+    with pytest.warns(ConvergenceWarning, match="not proved"):
+        LinearDiscriminantAnalysis().fit(X * 1e-160, y)
+
+
+@each
+def test_an_amount_that_nobody_knows_is_told(cls):
+    X, y = two_classes()
+    with pytest.warns(ConvergenceWarning, match="not proved"):
+        cls(shrinkage="auto").fit(X, y, np.full(len(X), 1e-300))
+
+
+@each
+@pytest.mark.filterwarnings("error")
+def test_infinite_priors(cls):
+    X, y = two_classes()
+    with pytest.raises(ValueError, match="finite"):
+        cls(priors=[np.inf, 1]).fit(X, y)
+
+
+def test_a_class_that_varies_where_the_others_hardly_do():
+    """Next to the second class, the first has no variance in directions that count."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 50))
+    X = np.vstack([1e-6 * np.column_stack([a, -a]), np.column_stack([b, b])])
+    y = np.repeat([0, 1], 50)
+    model = QuadraticDiscriminantAnalysis().fit(X, y)
+    # Along (1, 1) all that is left of the first class is its mean: it has the common variance.
+    along = X.sum(axis=1)
+    means = [along[y == k].mean() for k in (0, 1)]
+    own = along[50:].var()
+    joint = np.column_stack(
+        [
+            -0.5 * ((along - m) ** 2 / v + np.log(v))
+            for m, v in zip(means, (own / 2, own), strict=True)
+        ]
+    )
+    expected = 1 / (1 + np.exp(joint[:, 1] - joint[:, 0]))
+    np.testing.assert_allclose(model.predict_proba(X)[:, 0], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [2, 18, 20])
+def test_leaving_out_the_last_but_one_row_of_a_class(seed):
+    """What remains of its covariance is r I, and rounding must not tilt it."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(6, 2)) * 100, np.array([0, 0, 0, 0, 1, 1])
+    weight = rng.choice([1, 2, 0.5, 0.3], size=6)
+    model = QuadraticDiscriminantAnalysis(shrinkage=0.3, reg_param=0.1).fit(X, y, weight)
+    found = model._leave_one_out(Block(X, y, weight, 0))
+    for i in (4, 5):
+        rest = np.arange(6) != i
+        one = QuadraticDiscriminantAnalysis(shrinkage=0.3, reg_param=0.1)
+        one.fit(X[rest], y[rest], weight[rest])
+        expected = one.decision_function(X[i : i + 1])[0]
+        np.testing.assert_allclose(found[i, 1] - found[i, 0], expected, rtol=1e-12)

@@ -1,0 +1,151 @@
+"""Shrinkage from statistics: scikit-learn's estimates, which see the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn import covariance as peer
+from sklearn.covariance import OAS, EmpiricalCovariance, LedoitWolf, ShrunkCovariance
+from sklearn.preprocessing import StandardScaler
+
+from suffice.bayes import NormalInverseWishart
+from suffice.generative.principal_axes import principal_axes
+from suffice.generative.shrinkage import Rule, covariance, pooled, rule_of, shrunk_covariance
+from suffice.statistics.fourth_moments import FourthMoments
+from suffice.statistics.moments import Moments
+
+
+def sample(n=50, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) * rng.uniform(0.1, 50, d) + 1e3
+
+
+def close(found, expected, tolerance=1e-11):
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * scale)
+
+
+SHAPES = [(50, 6), (5, 8), (300, 3), (2, 2), (40, 1)]
+
+
+@pytest.mark.parametrize("precision", ["float64", "double-double"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("standardised", [False, True])
+def test_ledoit_and_wolf(precision, shape, standardised):
+    X = sample(*shape)
+    rows = StandardScaler().fit_transform(X) if standardised else X
+    scale = X.std(axis=0) if standardised else np.ones(shape[1])
+    expected, amount = peer.ledoit_wolf(rows)
+    part = FourthMoments.summarize(X, precision=precision)
+    found, s = shrunk_covariance(part, Rule("ledoit-wolf", standardised=standardised))
+    close(s, amount, 1e-10)
+    close(found.rounded, expected * scale[:, None] * scale, 1e-10)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ledoit_and_wolf_of_merged_parts_and_repeated_rows(shape):
+    X = sample(*shape)
+    rng = np.random.default_rng(1)
+    weight = rng.integers(1, 4, size=len(X)).astype(float)
+    rule = Rule("ledoit-wolf", standardised=True)
+    repeated = np.repeat(X, weight.astype(int), axis=0)
+    expected, amount = shrunk_covariance(FourthMoments.summarize(repeated), rule)
+    parts = [FourthMoments.summarize(X[i::2], weight[i::2]) for i in range(2)]
+    found, s = shrunk_covariance(FourthMoments.merge(parts), rule)
+    assert abs(s - amount) < 1e-11
+    close(found.rounded, expected.rounded)
+    alone, _ = shrunk_covariance(FourthMoments.merge(parts).subtract(parts[1]), rule)
+    left, _ = shrunk_covariance(parts[0], rule)
+    scale = np.abs(expected.rounded).max()
+    np.testing.assert_allclose(alone.rounded, left.rounded, rtol=0, atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_oracle_approximating_shrinkage(shape):
+    X = sample(*shape)
+    found, s = shrunk_covariance(Moments.summarize(X), Rule("oas"))
+    expected, amount = peer.oas(X)
+    close(s, amount, 1e-10)
+    close(found.rounded, expected)
+
+
+def test_constant_columns_have_no_scale():
+    X = sample()
+    X[:, 2] = 7.0
+    standard = StandardScaler().fit(X)
+    expected, _ = peer.ledoit_wolf(standard.transform(X))
+    expected = expected * standard.scale_[:, None] * standard.scale_
+    rule = Rule("ledoit-wolf", standardised=True)
+    found, _ = shrunk_covariance(FourthMoments.summarize(X), rule)
+    close(found.rounded, expected)
+
+
+@pytest.mark.parametrize("precision", ["float64", "double-double"])
+def test_fixed_amounts(precision):
+    X = sample()
+    C = np.cov(X.T, bias=True)
+    found = covariance(Moments.summarize(X, precision=precision))
+    close(found.rounded, C)
+    close(found.shrunk(0.3).rounded, peer.shrunk_covariance(C, 0.3))
+    close(found.regularised(0.3).rounded, 0.7 * C + 0.3 * np.eye(6))
+    both = pooled([found, found.shrunk(0.5)], np.array([0.25, 0.75]))
+    close(both.rounded, 0.25 * C + 0.75 * peer.shrunk_covariance(C, 0.5))
+
+
+@pytest.mark.parametrize("amount", [0.01, 0.3, 0.9])
+def test_a_fixed_amount_is_the_mode_of_a_posterior(amount):
+    """Under an inverse Wishart prior of n₀ = s W / (1 − s) rows with the mean variance."""
+    X = sample()
+    n, d = X.shape
+    moments = Moments.summarize(X)
+    mean = np.trace(moments.scatter) / n / d
+    seen = amount * n / (1 - amount)
+    prior = NormalInverseWishart(np.zeros(d), 0.0, seen - (d + 2), seen * mean)
+    found = covariance(moments).shrunk(amount)
+    close(found.rounded, prior.posterior(moments).map().covariance, 1e-12)
+
+
+def test_the_bound_on_the_error_holds():
+    """Between float64 and double-double there is no more than what is admitted."""
+    X = sample(400) + 1e7
+    rules = [Rule(), Rule(amount=0.2), Rule("ledoit-wolf", standardised=True), Rule("ledoit-wolf")]
+    for rule in rules:
+        rough, fine = (
+            shrunk_covariance(FourthMoments.summarize(X, precision=p), rule)[0]
+            for p in ("float64", "double-double")
+        )
+        deviations = np.sqrt(fine.variances)
+        allowed = rough.unit * np.multiply.outer(rough.g, rough.g)
+        allowed += rough.of_amount * np.multiply.outer(deviations, deviations)
+        assert (np.abs(rough.rounded - fine.rounded) <= allowed).all()
+
+
+def test_rules():
+    assert rule_of(None, None) == Rule()
+    assert rule_of(0.3, None) == Rule(amount=0.3)
+    assert rule_of("auto", None) == Rule("ledoit-wolf", standardised=True)
+    assert rule_of(None, EmpiricalCovariance()) == Rule()
+    assert rule_of(None, ShrunkCovariance(shrinkage=0.2)) == Rule(amount=0.2)
+    assert rule_of(0, LedoitWolf()) == Rule("ledoit-wolf")
+    assert rule_of(None, OAS()) == Rule("oas")
+    with pytest.raises(ValueError, match="assume_centered=False"):
+        rule_of(None, OAS(assume_centered=True))
+
+
+def test_principal_axes():
+    X = sample()
+    found = covariance(Moments.summarize(X))
+    axes = principal_axes(found)
+    B = axes.whitening
+    np.testing.assert_allclose(B.T @ found.rounded @ B, np.eye(6), atol=1e-10)
+    close(B @ B.T, np.linalg.inv(found.rounded), 1e-9)
+    assert abs(axes.log_determinant - np.linalg.slogdet(found.rounded)[1]) < 1e-10
+    few = principal_axes(covariance(Moments.summarize(X[:4])), 1e-8)
+    assert few.rank == 3
+    close(few.whitening @ few.whitening.T, _pseudo_inverse(X[:4]), 1e-9)
+
+
+def _pseudo_inverse(X):
+    """In columns divided by their deviations, as the threshold is."""
+    scale = X.std(axis=0)
+    return np.linalg.pinv(np.corrcoef(X.T), rcond=1e-8) / scale[:, None] / scale

@@ -1,0 +1,175 @@
+"""Pooled moments, moments by label and fourth moments: exact sums, many classes, bad input."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from suffice.statistics.fourth_moments import FourthMoments
+from suffice.statistics.labelled_moments import LabelledMoments
+from suffice.statistics.moments import Moments
+from suffice.statistics.pooled_moments import PooledMoments
+from tests.numerics.rational import exactly
+
+
+def sample(n=60, d=3, classes=4, seed=0, offset=0.0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, size=n)
+    return rng.normal(size=(n, d)) * rng.uniform(0.1, 10, d) + 5.0 * y[:, None] + offset, y
+
+
+def exact_scatters(X, y, weight=None):
+    """About the mean of each class, in fractions."""
+    X, w = exactly(X), exactly(np.ones(len(X)) if weight is None else weight)
+    found = []
+    for k in np.unique(y):
+        rows, mine = X[y == k], w[y == k]
+        away = rows - (mine[:, None] * rows).sum(axis=0) / mine.sum()
+        found.append((mine[:, None] * away).T.dot(away))
+    return found
+
+
+def within_bound(statistic, truth):
+    root = np.sqrt(statistic.magnitude)
+    allowed = statistic.error_unit * np.multiply.outer(root, root) * (1 + 1e-9)
+    assert np.all(abs(exactly(statistic.scatter) - truth) <= exactly(allowed))
+
+
+@pytest.mark.parametrize("precision", ["float64", "double-double"])
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+@pytest.mark.parametrize("rows", [60, 7000])
+def test_scatters_are_exact_to_the_bound(precision, offset, rows):
+    X, y = sample(rows, offset=offset)
+    weight = np.random.default_rng(1).uniform(0.1, 3, size=rows)
+    truth = exact_scatters(X, y, weight)
+    pooled = PooledMoments.summarize(X, y, weight, precision)
+    within_bound(pooled, sum(truth))
+    within_bound(pooled.within, sum(truth))
+    labelled = LabelledMoments.summarize(X, y, weight, precision)
+    within_bound(labelled.within, sum(truth))
+    for moments, one in zip(labelled.moments, truth, strict=True):
+        within_bound(moments, one)
+    relative = np.abs(pooled.within.rounded_scatter / sum(truth).astype(float) - 1).max()
+    assert relative < 1e-11
+    # All rows about their common mean.
+    whole = exact_scatters(X, np.zeros(rows), weight)[0]
+    within_bound(pooled.total, whole)
+    within_bound(labelled.total, whole)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_third_and_fourth_moments(weighted):
+    X, _ = sample(500, offset=1e4)
+    weight = np.random.default_rng(1).uniform(0.1, 3, size=500) if weighted else None
+    w = np.ones(500) if weight is None else weight
+    away = X - np.average(X, axis=0, weights=w)
+    found = FourthMoments.summarize(X, weight)
+    third, fourth = (
+        np.einsum("i,ij,ij,ik->jk", w, away, away, away),
+        np.einsum("i,ij,ij,ik,ik->jk", w, away, away, away, away),
+    )
+    np.testing.assert_allclose(found.third, third, atol=1e-9 * np.abs(third).max())
+    np.testing.assert_allclose(found.fourth, fourth, rtol=1e-11)
+    scaled = found.scaled(Moments.summarize(X / 3.0, None, weight), np.full(3, 1 / 3.0))
+    again = FourthMoments.summarize(X / 3.0, weight)
+    np.testing.assert_allclose(scaled.fourth, again.fourth, rtol=1e-11)
+
+
+def test_many_classes_share_one_scatter():
+    """1,000 classes of 100 columns: 80 MB of scatters by class, and 0.1 MB pooled."""
+    X, y = sample(4000, 100, 1000)
+    pooled = PooledMoments.merge([PooledMoments.summarize(X[i::2], y[i::2]) for i in range(2)])
+    assert pooled.scatter.nbytes == 8 * 100**2
+    assert pooled.nbytes < 10_000_000
+    away = X.copy()
+    for k in np.unique(y):
+        away[y == k] -= X[y == k].mean(axis=0)
+    scale = np.abs(pooled.scatter).max()
+    np.testing.assert_allclose(pooled.scatter, away.T @ away, rtol=0, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gathered_rows_are_summarised_as_sorted_ones(weighted):
+    """By a kernel from some size on: the moments of each class by itself."""
+    X, y = sample(9000, 6, offset=100.0)
+    weight = np.random.default_rng(1).uniform(0.1, 3, size=9000) if weighted else None
+    found = LabelledMoments.summarize(np.asfortranarray(X), y, weight)
+    for k, part in enumerate(found.parts):
+        w = None if weight is None else weight[y == k]
+        alone = Moments.summarize(X[y == k], None, w)
+        np.testing.assert_array_equal(part.scatter, alone.scatter)
+        np.testing.assert_array_equal(part.mean.hi, alone.mean.hi)
+
+
+def test_more_rows_than_are_summarised_at_once():
+    X, y = sample(70_000, 2)
+    pooled, labelled = PooledMoments.summarize(X, y), LabelledMoments.summarize(X, y)
+    np.testing.assert_allclose(pooled.scatter, labelled.within.scatter, rtol=1e-11)
+    assert pooled.count == labelled.count == 70_000
+
+
+def test_a_forgotten_class_takes_digits_with_it():
+    """The bound remembers what was large, even where its class is gone."""
+    X, y = sample(300)
+    large = np.random.default_rng(3).normal(size=(50, 3)) * 1e9
+    both = PooledMoments.merge(
+        [PooledMoments.summarize(X, y), PooledMoments.summarize(large, np.full(50, 9))]
+    )
+    left = both.subtract(PooledMoments.summarize(large, np.full(50, 9)))
+    assert left.labels.tolist() == [0, 1, 2, 3]
+    within_bound(left, sum(exact_scatters(X, y)))
+    assert left.error_unit * left.magnitude.max() > 1.0
+
+
+def test_what_cannot_be_subtracted():
+    X, y = sample()
+    for statistic in (PooledMoments, LabelledMoments):
+        whole = statistic.summarize(X, y)
+        with pytest.raises(ValueError, match="cannot take rows of class"):
+            whole.subtract(statistic.summarize(X, y + 10))
+        with pytest.raises(ValueError, match="cannot take"):
+            statistic.summarize(X[:30], y[:30]).subtract(whole)
+        with pytest.raises(ValueError, match="not part of the statistic"):
+            whole.subtract(statistic.summarize(X[:20] * 1e3, y[:20]))
+        assert not whole.subtract(whole).count
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
+def test_values_that_are_none(value):
+    X, y = sample()
+    X[3, 1] = value
+    for summarize in (PooledMoments.summarize, LabelledMoments.summarize):
+        for precision in ("float64", "double-double"):
+            with pytest.raises(FloatingPointError):
+                summarize(X, y, None, precision)
+    with pytest.raises(FloatingPointError):
+        FourthMoments.summarize(np.where(X == value, 1e90, X))
+
+
+def test_labels_of_several_kinds():
+    X, y = sample()
+    for statistic in (PooledMoments, LabelledMoments):
+        parts = [statistic.summarize(X, y), statistic.summarize(X, y.astype(str))]
+        with pytest.raises(ValueError, match="labels must be of one kind"):
+            statistic.merge(parts)
+
+
+def test_loaded_statistics_are_checked():
+    X, y = sample()
+    pooled = PooledMoments.summarize(X, y)
+    bad = PooledMoments(pooled.classes, pooled.scatter[:2, :2], pooled.magnitude[:2], 3)
+    labelled = LabelledMoments.summarize(X, y, fourth=True)
+    for statistic in (
+        bad,
+        LabelledMoments(labelled.labels[:2], labelled.parts, 3),
+        LabelledMoments(labelled.labels, labelled.parts, 2),
+        LabelledMoments(labelled.labels[:2], (labelled.parts[0], labelled.moments[1]), 3),
+        FourthMoments(labelled.moments[0], np.zeros((2, 2)), np.zeros((3, 3)), np.zeros(3), 1),
+    ):
+        with pytest.raises(ValueError, match="its "):
+            statistic._check_loaded()
+    for statistic in (pooled, labelled, labelled.parts[0]):
+        statistic._check_loaded()
+        assert pickle.loads(pickle.dumps(statistic)).count == statistic.count
