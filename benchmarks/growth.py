@@ -139,6 +139,14 @@ CURVES: tuple[Curve, ...] = (
     naive_bayes("MixedNB", gaussian, peer=False),
     neighbour_curve("KNeighborsClassifier", 20, "brute"),
     neighbour_curve("KNeighborsClassifier", 3, "kd_tree"),
+    neighbour_curve("KNeighborsRegressor", 3, "kd_tree"),
+    Curve(
+        "KNeighborsDensity, 1,000 queries, 3 columns",
+        "suffice.KNeighborsDensity",
+        {},
+        partial(gaussian, columns=3),
+        partial(densities, queries=1000),
+    ),
     Curve(
         "KernelDensity, 100 queries, 5 columns",
         "suffice.KernelDensity",

@@ -5,7 +5,7 @@ scikit-learn-intelex has none of them, so that scikit-learn is the only peer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -106,12 +106,15 @@ class LeftOut:
     data : function of Options
     peers : mapping of names to import paths
     rounds : int
+    parameters : mapping
+        Of the constructors.
     """
 
     name: str
     data: Callable[[Options], tuple[Any, Any]]
     peers: tuple[str, ...] = ("suffice", "sklearn.naive_bayes")
     rounds: int = 5
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def work(self) -> str:
@@ -119,10 +122,11 @@ class LeftOut:
 
     def run(self, options: Options) -> list[Result]:
         X, y = self.data(options)
-        ours = partial(left_out, address=f"suffice.{self.name}", scoring="accuracy")
+        address, parameters = f"suffice.{self.name}", dict(self.parameters)
+        ours = partial(left_out, address=address, scoring="accuracy", **parameters)
         fits = {
             f"n fits of {peer.partition('.')[0]}, extrapolated": partial(
-                fit_estimator, address=f"{peer}.{self.name}", parameters={}
+                fit_estimator, address=f"{peer}.{self.name}", parameters=parameters
             )
             for peer in self.peers
         }
@@ -147,18 +151,27 @@ class LeftOut:
         """Between the scores of rows left out, and those of models fitted without each."""
         import suffice
 
-        address = f"suffice.{self.name}"
-        found = left_out(X, y, address=address, scoring="accuracy")["test_score"]
+        address, parameters = f"suffice.{self.name}", dict(self.parameters)
+        scores = left_out(X, y, address=address, scoring="accuracy", **parameters)
         right, rest = np.empty(len(y)), np.ones(len(y), dtype=bool)
         with suffice.config(threads=1):
             for i in range(len(y)):
                 rest[i] = False
-                model = fit_estimator(X[rest], y[rest], address=address, parameters={})
+                model = fit_estimator(X[rest], y[rest], address=address, parameters=parameters)
                 right[i] = model.predict(X[i : i + 1])[0] == y[i]
                 rest[i] = True
-        return difference(found, right)
+        return difference(scores["test_score"], right)
 
 
+def mixed(options: Options, *, rows: int, columns: int) -> tuple[Any, Any]:
+    """Half of the columns numbers, half of them codes of categories."""
+    X, y = codes(options, rows=rows, columns=columns)
+    X = X.astype(np.float64)
+    X[:, ::2] += np.random.default_rng(15).standard_normal((len(X), columns // 2))
+    return X, y
+
+
+KINDS = ["gaussian", "categorical"] * 25
 TALL = partial(counts, rows=200_000, columns=50)
 CODES = partial(codes, rows=200_000, columns=50)
 TEXT = partial(documents, rows=100_000, columns=50_000, share=0.001)
@@ -186,4 +199,10 @@ ROWS: tuple[Row, ...] = (
     LeftOut("CategoricalNB", CODES),
     LeftOut("PoissonNB", TALL, peers=("suffice",)),
     LeftOut("GaussianNB", GAUSSIAN),
+    LeftOut(
+        "MixedNB",
+        partial(mixed, rows=200_000, columns=50),
+        peers=("suffice",),
+        parameters={"kinds": KINDS},
+    ),
 )

@@ -94,12 +94,13 @@ def one_fit(X: Any, y: Any, *, address: str) -> Any:
     return _load(address)().fit(X, y)
 
 
-def left_out(X: Any, y: Any, *, address: str, scoring: str) -> Any:
+def left_out(X: Any, y: Any, *, address: str, scoring: str, **parameters: Any) -> Any:
     from sklearn.model_selection import LeaveOneOut
 
     from suffice import cross_validate
 
-    return cross_validate(_load(address)(), X, y, cv=LeaveOneOut(), scoring=scoring)
+    model = _load(address)(**parameters)
+    return cross_validate(model, X, y, cv=LeaveOneOut(), scoring=scoring)
 
 
 def _load(address: str) -> Any:
