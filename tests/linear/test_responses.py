@@ -274,3 +274,22 @@ def test_bad_names():
         Tweedie(0.5)
     with pytest.raises(ValueError, match="overdispersion must be positive"):
         NegativeBinomial(0)
+
+
+def test_small_counts_are_looked_up():
+    """A table and the function itself give the same numbers."""
+    rng = np.random.default_rng(0)
+    for y in (
+        rng.poisson(3.0, 5000).astype(float),
+        rng.gamma(2.0, size=5000),
+        np.full(2000, 300.0),
+    ):
+        calls = []
+
+        def root(x, calls=calls):
+            calls.append(len(x))
+            return np.sqrt(x)
+
+        np.testing.assert_array_equal(by_count(root, y), np.sqrt(y))
+        counts = (y == np.rint(y)).all() and y.max() < 256
+        assert calls == [256 if counts else len(y)]

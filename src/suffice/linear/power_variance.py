@@ -20,7 +20,7 @@ from scipy.special import gammaln, log_wright_bessel, xlogy
 
 from suffice.fitting.registry import register
 from suffice.linear.links import LINKS, Link, Power
-from suffice.linear.response import Response, by_log_mean, poisson_term
+from suffice.linear.response import Response, by_count, by_log_mean, poisson_term
 from suffice.numerics.double_double import Array
 from suffice.numerics.gamma_functions import stirling_remainder
 from suffice.statistics.curvature import Derivatives
@@ -81,7 +81,7 @@ class Poisson(PowerVariance):
         return np.asarray(y >= 0)
 
     def log_base(self, y: Array, trials: Array | None, dispersion: float) -> Array:
-        return np.asarray(xlogy(y, y) - y - gammaln(y + 1))
+        return by_count(lambda k: xlogy(k, k) - k - gammaln(k + 1), y)
 
 
 @register

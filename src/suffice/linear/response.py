@@ -27,6 +27,9 @@ from suffice.numerics.double_double import Array
 from suffice.numerics.gamma_functions import deviance_term
 from suffice.statistics.curvature import Derivatives
 
+SMALL_COUNTS, MANY = 256, 1024
+"""Counts below this are looked up in a table, where there are so many."""
+
 
 class Response(ABC):
     """The distribution of a target about its mean.
@@ -112,11 +115,24 @@ def poisson_term(x: Array, m: Array, log_m: Array | None = None) -> Array:
     The terms cancel only where x and m are near each other: there alone a series is summed.
     """
     log_m = np.log(m) if log_m is None else log_m
-    found = np.asarray(xlogy(x, x) - np.where(x > 0, x * log_m, 0.0) + (m - x))
+    found = by_count(_x_log_x, x) - np.where(x > 0, x * log_m, 0.0) + (m - x)
     near = np.abs(x - m) < 0.1 * (x + m)
     if near.any():
         found[near] = deviance_term(x[near], m[near])
     return found
+
+
+def by_count(function: Callable[[Array], Array], x: Array) -> Array:
+    """A function of each number; where all are small counts, it is taken once for each count."""
+    if len(x) >= MANY and 0 <= x.min() and x.max() < SMALL_COUNTS:
+        counts = x.astype(np.intp)
+        if (counts == x).all():
+            return function(np.arange(float(SMALL_COUNTS)))[counts]
+    return np.asarray(function(x))
+
+
+def _x_log_x(x: Array) -> Array:
+    return np.asarray(xlogy(x, x))
 
 
 def derivatives_of(

@@ -8,14 +8,15 @@ away is gone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.kernels.gather import gather_centred
+from suffice.kernels.deal import deal_centred
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.statistics.class_moments import united
 from suffice.statistics.fourth_moments import FourthMoments
@@ -30,8 +31,8 @@ from suffice.statistics.moments import (
     _scratch,
 )
 
-GATHERED_FROM = 1 << 14
-"""Cells from which a class's rows are gathered few at a time, by a compiled kernel."""
+DEALT_FROM = 1 << 15
+"""Cells of a block from which a compiled kernel deals its rows out to the classes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +116,16 @@ class LabelledMoments:
         order = np.argsort(narrow, kind="stable")
         rows = np.ascontiguousarray(X, dtype=np.float64)
         cuts = np.cumsum(np.bincount(codes, minlength=len(labels)))[:-1]
-        summarize = _fourth if fourth else _second
+        indices = np.split(order, cuts)
+        if (
+            not fourth
+            and precision == "float64"
+            and DEALT_FROM <= rows.size <= MOST_ROWS * X.shape[1]
+        ):
+            return cls(labels, tuple(_dealt(rows, codes, indices, weight)), X.shape[1])
         parts = [
-            summarize(rows, index, None if weight is None else weight[index], precision)
-            for index in np.split(order, cuts)
+            _gathered(rows[i], None if weight is None else weight[i], precision, fourth)
+            for i in indices
         ]
         return cls(labels, tuple(parts), X.shape[1])
 
@@ -212,23 +219,44 @@ class LabelledMoments:
         return sum(int(part.nbytes) for part in self.parts)
 
 
-def _second(
-    X: Array, index: NDArray[np.intp], weight: Array | None, precision: Precision
-) -> Moments:
-    """Moments of some rows of a block."""
-    n, d = len(index), X.shape[1]
-    if precision == "double-double" or not GATHERED_FROM <= n * d <= MOST_ROWS * d:
-        return Moments.summarize(X[index], None, weight, precision)
-
-    def centred(some: slice, centre: Array) -> Array:
-        Z = _scratch(some.stop - some.start, d + 1)
-        gather_centred(X, index[some], centre, Z)
-        return Z
-
-    return _about_a_centre(centred, n, _near_mean(X[index[:64]], None), weight)
+def _gathered(X: Array, weight: Array | None, precision: Precision, fourth: bool) -> Any:
+    """Moments of the rows of one class."""
+    if fourth:
+        return FourthMoments.summarize(X, weight, precision)
+    return Moments.summarize(X, None, weight, precision)
 
 
-def _fourth(
-    X: Array, index: NDArray[np.intp], weight: Array | None, precision: Precision
-) -> FourthMoments:
-    return FourthMoments.summarize(X[index], weight, precision)
+def _dealt(
+    X: Array,
+    codes: NDArray[np.int64],
+    indices: Sequence[NDArray[np.intp]],
+    weight: Array | None,
+) -> Iterator[Moments]:
+    """Moments of each class, from rows that are dealt out to the classes in one go."""
+    n, d = X.shape
+    centres = np.stack([_near_mean(X[index[:64]], None) for index in indices])
+    ends = np.cumsum([len(index) for index in indices])
+    table = _table(n, d + 1)
+    deal_centred(X, codes, centres, ends - [len(index) for index in indices], table)
+    for index, end, first in zip(indices, ends, centres, strict=True):
+        dealt = table[end - len(index) : end]
+
+        def centred(some: slice, centre: Array, dealt: Array = dealt, own: Array = first) -> Array:
+            if centre is own:
+                return dealt[some]
+            Z = _scratch(some.stop - some.start, d + 1)
+            np.subtract(X[index[some]], centre, out=Z[:, :d])
+            return Z
+
+        yield _about_a_centre(centred, len(index), first, None if weight is None else weight[index])
+
+
+_thread = threading.local()
+
+
+def _table(n_rows: int, n_columns: int) -> Array:
+    """Memory of this thread's own for a block of rows; the last column holds ones."""
+    table = getattr(_thread, "table", None)
+    if table is None or table.shape[0] < n_rows or table.shape[1] != n_columns:
+        table = _thread.table = np.ones((n_rows, n_columns))
+    return table[:n_rows]

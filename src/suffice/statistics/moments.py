@@ -370,11 +370,10 @@ def _scratch(n_rows: int, n_columns: int) -> Array:
 
 def _products(count: int, n_columns: int) -> Array:
     """Memory of this thread's own for the products of a block: fresh pages cost more."""
-    shape = (count, n_columns, n_columns)
     buffer = getattr(_thread, "products", None)
-    if buffer is None or buffer.shape != shape:
-        buffer = _thread.products = np.empty(shape)
-    return buffer
+    if buffer is None or buffer.shape[0] < count or buffer.shape[1] != n_columns:
+        buffer = _thread.products = np.empty((count, n_columns, n_columns))
+    return buffer[:count]
 
 
 def _summarize_float64(X: Any, Y: Array | None, weight: Array | None) -> Moments:
