@@ -9,6 +9,7 @@ from scipy import stats
 from suffice.linear.glm_loss import GeneralizedLoss, chosen_link, chosen_response
 from suffice.linear.links import LINKS, Power
 from suffice.linear.power_variance import Exponential, Gamma, InverseGaussian, Poisson, Tweedie
+from suffice.linear.response import by_count
 from suffice.linear.responses import RESPONSES, Binomial, Gaussian, NegativeBinomial
 
 TARGETS = {
