@@ -24,7 +24,7 @@ from sklearn.base import DensityMixin
 from suffice.neighbors.model import NeighborsModel
 from suffice.neighbors.questions import Neighborhoods
 from suffice.neighbors.search import Floats, Integers
-from suffice.sources import Source
+from suffice.sources import Block, Source
 from suffice.statistics.rows_and_targets import RowsAndTargets
 
 
@@ -109,7 +109,7 @@ class KNeighborsDensity(DensityMixin, Neighborhoods, NeighborsModel):
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
         return super()._training_source(X, None, sample_weight, reset)  # there is no target
 
-    def _targets(self, block: Any) -> None:  # type: ignore[override]
+    def _targets(self, block: Block) -> None:
         """What a source brings as its target has no part in a density."""
 
     def _adopt_targets(self, rows: RowsAndTargets) -> None:

@@ -11,6 +11,7 @@ what is in memory at a time does not grow with their number.
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import closing
 from numbers import Integral, Real
@@ -139,9 +140,9 @@ class NeighborsModel(OnePass):
         targets = None if block.y is None or not block.n_rows else self._targets(block)
         return RowsAndTargets.summarize(block.X, targets)
 
-    def _targets(self, block: Block) -> NDArray[Any]:
-        """The target of a block as it is kept."""
-        raise NotImplementedError
+    @abstractmethod
+    def _targets(self, block: Block) -> NDArray[Any] | None:
+        """The target of a block as it is kept; None for a model without one."""
 
     def _solve(self, rows: RowsAndTargets) -> Solved:
         if not rows.count:
