@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, DoubleDouble
-from suffice.statistics import moments as module
-from suffice.statistics.moments import Moments, rows_per_product
+from suffice.statistics import moments, products
+from suffice.statistics.moments import Moments
+from suffice.statistics.products import rows_per_product
 from tests.numerics import rational
 from tests.numerics.rational import exactly
 from tests.statistics.rows import Rows, assert_within, make, mean_of, rows
@@ -575,7 +576,7 @@ def test_means_have_three_words(block):
 
 def test_the_middle_of_a_column_is_on_a_coarse_grid():
     Z = np.array([[0.1, 7.0, -1e9], [0.9, 7.0, 1e9 + 1]])
-    middle = module._middle(Z)
+    middle = moments._middle(Z)
     assert middle[1] == 7.0
     assert Z[0, 0] <= middle[0] <= Z[1, 0]
     assert exactly(middle[0]).denominator <= 2**8
@@ -593,6 +594,6 @@ def test_bits_do_not_depend_on_how_many_rows_are_centred_at_once(n, columns, wei
     weight = noise.uniform(0.5, 2.0, n) if weighted else None
     usual = words(Moments.summarize(X, y, weight))
     for cells in (1, 1 << 30):
-        monkeypatch.setattr(module, "CELLS_AT_ONCE", cells)
+        monkeypatch.setattr(products, "CELLS_AT_ONCE", cells)
         for ours, theirs in zip(usual, words(Moments.summarize(X, y, weight)), strict=True):
             assert ours.tobytes() == theirs.tobytes()

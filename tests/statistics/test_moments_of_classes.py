@@ -39,7 +39,7 @@ def within_bound(statistic, truth):
 
 @pytest.mark.parametrize("precision", ["float64", "double-double"])
 @pytest.mark.parametrize("offset", [0.0, 1e8])
-@pytest.mark.parametrize("rows", [60, 7000])
+@pytest.mark.parametrize("rows", [60, 7000, 11_000])
 def test_scatters_are_exact_to_the_bound(precision, offset, rows):
     X, y = sample(rows, offset=offset)
     weight = np.random.default_rng(1).uniform(0.1, 3, size=rows)
@@ -91,16 +91,43 @@ def test_many_classes_share_one_scatter():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_gathered_rows_are_summarised_as_sorted_ones(weighted):
-    """By a kernel from some size on: the moments of each class by itself."""
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, np.float32])
+def test_classes_summed_together_are_those_summed_apart(weighted, layout):
+    """From some size on a kernel sums all classes in one pass, in an order of its own."""
     X, y = sample(9000, 6, offset=100.0)
+    X = layout(X)
     weight = np.random.default_rng(1).uniform(0.1, 3, size=9000) if weighted else None
-    found = LabelledMoments.summarize(np.asfortranarray(X), y, weight)
+    found = LabelledMoments.summarize(X, y, weight)
     for k, part in enumerate(found.parts):
-        w = None if weight is None else weight[y == k]
-        alone = Moments.summarize(X[y == k], None, w)
-        np.testing.assert_array_equal(part.scatter, alone.scatter)
-        np.testing.assert_array_equal(part.mean.hi, alone.mean.hi)
+        alone = Moments.summarize(X[y == k], None, None if weight is None else weight[y == k])
+        assert part.count == alone.count
+        assert float(part.weight.hi) == float(alone.weight.hi)
+        root = np.sqrt(part.magnitude)
+        units = part.error_unit + alone.error_unit
+        assert (abs(part.scatter - alone.scatter) <= units * np.multiply.outer(root, root)).all()
+        assert (abs(part.mean.hi - alone.mean.hi) <= units * root / np.sqrt(part.count)).all()
+
+
+def test_a_centre_far_from_the_mean_is_moved():
+    """The first rows of one class are far from its others, and say nothing of their mean."""
+    X, y = sample(11_000)
+    X[500:][y[500:] == 2] += 1e7
+    found = LabelledMoments.summarize(X, y)
+    for moments, truth in zip(found.moments, exact_scatters(X, y), strict=True):
+        within_bound(moments, truth)
+    assert (
+        found.moments[2].error_unit * found.moments[2].magnitude.max()
+        < 1e-9 * np.diagonal(found.moments[2].scatter).max()
+    )
+
+
+def test_squares_that_underflow_are_not_taken_for_none():
+    X, y = sample(11_000)
+    X[:, 1] *= 1e-170
+    X[y == 3, 2] = 7.0
+    found = LabelledMoments.summarize(X, y)
+    assert all(part.magnitude[1] > 0 for part in found.parts)
+    assert [bool(part.magnitude[2] > 0) for part in found.parts] == [True, True, True, False]
 
 
 def test_more_rows_than_are_summarised_at_once():
@@ -137,8 +164,9 @@ def test_what_cannot_be_subtracted():
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
-def test_values_that_are_none(value):
-    X, y = sample()
+@pytest.mark.parametrize("rows", [60, 11_000])
+def test_values_that_are_none(value, rows):
+    X, y = sample(rows)
     X[3, 1] = value
     for summarize in (PooledMoments.summarize, LabelledMoments.summarize):
         for precision in ("float64", "double-double"):

@@ -28,7 +28,8 @@ from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, Doub
 from suffice.numerics.exact_gram import exact_gram
 from suffice.sources import ArraySource, Source
 from suffice.sources.finite import describe_non_finite
-from suffice.statistics.moments import NOTHING, SMALLEST_SQUARE, TOO_LARGE, Precision
+from suffice.statistics.moments import NOTHING, Precision
+from suffice.statistics.products import SMALLEST_SQUARE, TOO_LARGE
 
 CHUNK = 256
 """Columns handled at once; few, so that few roundings add up in a product."""

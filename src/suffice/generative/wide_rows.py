@@ -23,7 +23,8 @@ from suffice.numerics.double_double import UNIT, Array
 from suffice.sources import Block, Source
 from suffice.statistics.class_moments import ClassMoments
 from suffice.statistics.labels import codes_among
-from suffice.statistics.moments import TOO_LARGE, Precision
+from suffice.statistics.moments import Precision
+from suffice.statistics.products import TOO_LARGE
 
 WIDE = 1024
 """Columns beyond which fewer rows are worked on as they are."""

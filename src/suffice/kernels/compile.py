@@ -19,6 +19,8 @@ What holds for every kernel:
 * **Plain IEEE arithmetic.** No fastmath and no contraction to fused multiply-adds: the compiled
   function computes each operation as written, bit for bit what Python computes. Division by
   zero gives infinity or NaN, as in NumPy. No threads inside: ``nogil``, so that the caller's run.
+  ``any_order=True`` is the one exception, for sums whose error is bounded in whatever order they
+  are added: the compiler may then add in lanes and fuse a product with a sum, as BLAS does.
 * **Debuggable.** ``.python`` is the function as written, and with ``NUMBA_DISABLE_JIT=1`` in the
   environment it is what runs.
 * **Cached on disk**, by `suffice.kernels.cache`, never stale: an entry is found by the hash of all
@@ -58,6 +60,9 @@ R = TypeVar("R")
 
 _OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
+_ANY_ORDER = {"reassoc", "contract", "nsz"}
+"""What numba calls the freedom to add in any order; NaN and infinity are still respected."""
+
 _SETTINGS = (
     "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML"
 )  # fmt: skip
@@ -81,16 +86,21 @@ class Kernel(Generic[P, R]):
         The argument types it is compiled for.
     name : str
         Module and name.
+    any_order : bool
+        Whether the compiler may add terms of a sum in another order.
     loaded, compiled : int
         How many signatures this process took from the disk, and how many it compiled.
     """
 
     __name__: str
 
-    def __init__(self, function: Callable[P, R], signatures: tuple[str, ...]) -> None:
+    def __init__(
+        self, function: Callable[P, R], signatures: tuple[str, ...], any_order: bool = False
+    ) -> None:
         functools.update_wrapper(self, function)
         self.python = function
         self.signatures = signatures
+        self.any_order = any_order
         self.name = f"{function.__module__}.{function.__qualname__}"
         self.loaded = 0
         self.compiled = 0
@@ -129,7 +139,8 @@ class Kernel(Generic[P, R]):
         if self._dispatcher is None:
             import numba
 
-            dispatcher = numba.jit(self.python, **_OPTIONS)
+            fast = _ANY_ORDER if self.any_order else False
+            dispatcher = numba.jit(self.python, fastmath=fast, **_OPTIONS)
             dispatcher._cache = _DispatcherCache(self)
             self._dispatcher = dispatcher  # before compiling: a kernel may call itself
             try:
@@ -160,8 +171,10 @@ class Kernel(Generic[P, R]):
 @overload
 def kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
 @overload
-def kernel(*signatures: str) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
-def kernel(*arguments: Any) -> Any:
+def kernel(
+    *signatures: str, any_order: bool = False
+) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(*arguments: Any, any_order: bool = False) -> Any:
     """Make a kernel of a module's function: ``@kernel`` or ``@kernel(signature, …)``.
 
     Examples
@@ -172,7 +185,7 @@ def kernel(*arguments: Any) -> Any:
     """
     if len(arguments) == 1 and callable(arguments[0]):
         return Kernel(arguments[0], ())
-    return lambda function: Kernel(function, arguments)
+    return lambda function: Kernel(function, arguments, any_order)
 
 
 def all_kernels() -> tuple[Kernel[..., Any], ...]:
@@ -364,7 +377,7 @@ def _fingerprint(kernel: Kernel[..., Any], seen: set[str]) -> Iterator[str]:
         return
     seen.add(kernel.name)
     function = cast(FunctionType, kernel.python)
-    yield f"{kernel.name} {function.__defaults__}"
+    yield f"{kernel.name} {function.__defaults__} {kernel.any_order}"
     for code in _nested(function.__code__):
         constants = [one for one in code.co_consts if not isinstance(one, CodeType)]
         yield f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {constants}"

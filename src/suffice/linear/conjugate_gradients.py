@@ -26,7 +26,8 @@ from suffice.fitting.trace import Trace
 from suffice.linear.least_squares import PROVED_ERROR, Solution
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources import Block
-from suffice.statistics.moments import NOTHING, TOO_LARGE
+from suffice.statistics.moments import NOTHING
+from suffice.statistics.products import TOO_LARGE
 from suffice.statistics.sums import Sums
 
 Pass = Callable[[Callable[[Block], Sums]], Sums]

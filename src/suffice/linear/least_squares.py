@@ -33,7 +33,9 @@ from scipy import linalg
 
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.numerics.positive_definite import Factor, factorize, norm, product
-from suffice.statistics.moments import SMALLEST_SQUARE, Moments, joint
+from suffice.statistics.merging import joint
+from suffice.statistics.moments import Moments
+from suffice.statistics.products import SMALLEST_SQUARE
 
 ACCEPTED_ERROR = 1e-10
 """Bound on the error, relative to the largest scaled coefficient, that float64 may have."""

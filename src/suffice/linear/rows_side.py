@@ -30,7 +30,8 @@ from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.numerics.positive_definite import factorize
 from suffice.sources import ArraySource, Source
 from suffice.sources.finite import describe_non_finite
-from suffice.statistics.moments import NOTHING, SMALLEST_SQUARE, TOO_LARGE
+from suffice.statistics.moments import NOTHING
+from suffice.statistics.products import SMALLEST_SQUARE, TOO_LARGE
 
 CHUNK = 512
 """Columns handled at once."""

@@ -24,7 +24,8 @@ from suffice.linear.objective import Columns, Objective, Target, present
 from suffice.linear.survey import Survey, centre_and_scale, stride_of, survey_pass
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
-from suffice.statistics.moments import NOTHING, TOO_LARGE
+from suffice.statistics.moments import NOTHING
+from suffice.statistics.products import TOO_LARGE
 from suffice.statistics.sums import Sums
 
 

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
 from suffice.statistics.column_sums import group_sums
-from suffice.statistics.moments import Moments, Precision, _difference, _moved, joint
+from suffice.statistics.merging import difference, joint, shifted, stacked
+from suffice.statistics.moments import Moments, Precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,10 +173,10 @@ class ColumnMoments:
         double = all(part.precision == "double-double" for part in parts)
         return cls(
             count=np.stack([part.count for part in parts]),
-            weight=_stack([part.weight for part in parts]),
-            mean=_stack([part.mean for part in parts]),
+            weight=stacked([part.weight for part in parts]),
+            mean=stacked([part.mean for part in parts]),
             mean_rest=np.stack([part.mean_rest for part in parts]),
-            scatter=_stack([DoubleDouble.of(part.scatter) for part in parts])
+            scatter=stacked([DoubleDouble.of(part.scatter) for part in parts])
             if double
             else np.stack([part.rounded_scatter for part in parts]),
             magnitude=np.stack([part.magnitude for part in parts]),
@@ -195,9 +196,9 @@ class ColumnMoments:
             np.where(absent, first.hi, means.hi), np.where(absent, first.lo, means.lo)
         )
         rests = np.where(absent, first_rest, rests)
-        offsets = _difference(means, rests, first, first_rest)
-        mean, rest = _moved(first, first_rest, (offsets * weights).sum() / divisor)
-        distances = _difference(means, rests, mean, rest)
+        offsets = difference(means, rests, first, first_rest)
+        mean, rest = shifted(first, first_rest, (offsets * weights).sum() / divisor)
+        distances = difference(means, rests, mean, rest)
         between = (distances * distances * weights).sum()
         # In float64 too, terms are added up in double-double: however many, they round once.
         scatter: Any = DoubleDouble.of(self.scatter).sum() + between
@@ -231,8 +232,8 @@ class ColumnMoments:
         if not (left.hi > 0)[stay].all():
             raise ValueError("cannot take away more weight than there is")
         left = _nonzero(left, stay)
-        away = _difference(part.mean, part.mean_rest, self.mean, self.mean_rest)
-        mean, rest = _moved(self.mean, self.mean_rest, -(away * (part.weight / left)))
+        away = difference(part.mean, part.mean_rest, self.mean, self.mean_rest)
+        mean, rest = shifted(self.mean, self.mean_rest, -(away * (part.weight / left)))
         between = away * away * (self.weight * part.weight / left)
         scatter: Any
         if precision == "double-double":
@@ -326,10 +327,6 @@ class ColumnMoments:
         """ε with |Δsⱼ| ≤ ε · magnitudeⱼ."""
         unit = DOUBLE_DOUBLE_UNIT if self.precision == "double-double" else UNIT
         return unit * max(self.roundings, 1)
-
-
-def _stack(values: Sequence[DoubleDouble]) -> DoubleDouble:
-    return DoubleDouble(np.stack([v.hi for v in values]), np.stack([v.lo for v in values]))
 
 
 def _mapped(function: Callable[..., Array], *values: Any) -> Any:

@@ -24,7 +24,9 @@ from suffice.kernels.group_sums import (
     weighted_sums,
 )
 from suffice.numerics.double_double import Array, DoubleDouble, quick_two_sum, two_sum
-from suffice.statistics.moments import SMALLEST_SQUARE, Precision, joint
+from suffice.statistics.merging import joint
+from suffice.statistics.moments import Precision
+from suffice.statistics.products import SMALLEST_SQUARE
 
 Codes = NDArray[np.int64]
 

@@ -25,15 +25,9 @@ from typing import Any
 import numpy as np
 
 from suffice.numerics.double_double import UNIT, Array
-from suffice.statistics.moments import (
-    CELLS_AT_ONCE,
-    TOO_LARGE,
-    Moments,
-    Precision,
-    _difference,
-    _pairwise,
-    rows_per_product,
-)
+from suffice.statistics.merging import difference, pairwise
+from suffice.statistics.moments import Moments, Precision
+from suffice.statistics.products import CELLS_AT_ONCE, TOO_LARGE, rows_per_product
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +130,8 @@ class FourthMoments:
         moved = [part._about(moments) for part in parts]
         return cls(
             moments=moments,
-            third=_pairwise([third for third, _, _ in moved]),
-            fourth=_pairwise([fourth for _, fourth, _ in moved]),
+            third=pairwise([third for third, _, _ in moved]),
+            fourth=pairwise([fourth for _, fourth, _ in moved]),
             height=np.sum([height for _, _, height in moved], axis=0),
             steps=max(part.steps for part in parts) + len(parts).bit_length() + 12,
         )
@@ -173,7 +167,7 @@ class FourthMoments:
     def _about(self, other: Moments) -> tuple[Array, Array, Array]:
         """T and Q about the mean of other moments, and the fourth powers behind them."""
         mine = self.moments
-        delta = _difference(mine.mean, mine.mean_rest, other.mean, other.mean_rest).hi
+        delta = difference(mine.mean, mine.mean_rest, other.mean, other.mean_rest).hi
         S, W = mine.rounded_scatter, float(mine.weight.hi)
         squares, T, Q = np.diagonal(S)[:, None], self.third, self.fourth
         row, column = delta[:, None], delta[None, :]

@@ -8,7 +8,6 @@ away is gone.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,23 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.kernels.deal import deal_centred
+from suffice.kernels.class_products import GAP, TILE, add_class_products
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.statistics.class_moments import united
 from suffice.statistics.fourth_moments import FourthMoments
 from suffice.statistics.grouped import merged
 from suffice.statistics.labels import check_known, coded
-from suffice.statistics.moments import (
-    MOST_ROWS,
-    Moments,
-    Precision,
-    _about_a_centre,
-    _near_mean,
-    _scratch,
-)
+from suffice.statistics.moments import MOST_ROWS, Moments, Precision, from_rounded_gram
+from suffice.statistics.products import SMALLEST_SQUARE, about_the_mean, floor_of, near_mean
 
-DEALT_FROM = 1 << 15
-"""Cells of a block from which a compiled kernel deals its rows out to the classes."""
+TOGETHER_FROM = 1 << 15
+"""Cells of a block from which a compiled kernel sums the products of all classes in one pass."""
+
+ROWS_AT_ONCE = 128
+"""Rows of a class whose products are added up before they are added to those of its others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +116,10 @@ class LabelledMoments:
         if (
             not fourth
             and precision == "float64"
-            and DEALT_FROM <= rows.size <= MOST_ROWS * X.shape[1]
+            and rows.size >= TOGETHER_FROM
+            and ROWS_AT_ONCE * len(labels) <= len(rows) <= MOST_ROWS
         ):
-            return cls(labels, tuple(_dealt(rows, codes, indices, weight)), X.shape[1])
+            return cls(labels, tuple(_of_classes(rows, codes, indices, weight)), X.shape[1])
         parts = [
             _gathered(rows[i], None if weight is None else weight[i], precision, fourth)
             for i in indices
@@ -226,37 +223,47 @@ def _gathered(X: Array, weight: Array | None, precision: Precision, fourth: bool
     return Moments.summarize(X, None, weight, precision)
 
 
-def _dealt(
-    X: Array,
-    codes: NDArray[np.int64],
-    indices: Sequence[NDArray[np.intp]],
-    weight: Array | None,
+def _of_classes(
+    X: Array, codes: NDArray[np.int64], indices: Sequence[NDArray[np.intp]], weight: Array | None
 ) -> Iterator[Moments]:
-    """Moments of each class, from rows that are dealt out to the classes in one go."""
-    n, d = X.shape
-    centres = np.stack([_near_mean(X[index[:64]], None) for index in indices])
-    ends = np.cumsum([len(index) for index in indices])
-    table = _table(n, d + 1)
-    deal_centred(X, codes, centres, ends - [len(index) for index in indices], table)
-    for index, end, first in zip(indices, ends, centres, strict=True):
-        dealt = table[end - len(index) : end]
-
-        def centred(some: slice, centre: Array, dealt: Array = dealt, own: Array = first) -> Array:
-            if centre is own:
-                return dealt[some]
-            Z = _scratch(some.stop - some.start, d + 1)
-            np.subtract(X[index[some]], centre, out=Z[:, :d])
-            return Z
-
-        yield _about_a_centre(centred, len(index), first, None if weight is None else weight[index])
+    """Moments of each class, from one pass over the rows as they come."""
+    d = X.shape[1]
+    grams, centres = about_the_mean(
+        lambda centres: _class_grams(X, codes, centres, weight),
+        np.stack([near_mean(X[index[:64]], None) for index in indices]),
+    )
+    for gram, centre, index in zip(grams, centres, indices, strict=True):
+        squares = np.diagonal(gram)[:d]
+        is_small = (squares < SMALLEST_SQUARE).any()
+        floor = floor_of(squares, X[index] - centre) if is_small else np.zeros(d)
+        own = None if weight is None else weight[index]
+        yield from_rounded_gram(gram, centre, len(index), own, _roundings(len(index)), floor)
 
 
-_thread = threading.local()
+def _roundings(n_rows: int) -> int:
+    """Roundings behind an entry of `_class_grams`, centring and correction included."""
+    return min(n_rows, ROWS_AT_ONCE) + -(-n_rows // ROWS_AT_ONCE) + 7
 
 
-def _table(n_rows: int, n_columns: int) -> Array:
-    """Memory of this thread's own for a block of rows; the last column holds ones."""
-    table = getattr(_thread, "table", None)
-    if table is None or table.shape[0] < n_rows or table.shape[1] != n_columns:
-        table = _thread.table = np.ones((n_rows, n_columns))
-    return table[:n_rows]
+def _class_grams(X: Array, codes: NDArray[np.int64], centres: Array, weight: Array | None) -> Array:
+    """Products, about its centre, of the columns and a column of ones, for each class."""
+    k, d = centres.shape
+    m = -(-(d + 1) // TILE) * TILE
+    weighed = 0 if weight is None else ROWS_AT_ONCE
+    waiting = np.zeros((k, m, ROWS_AT_ONCE + GAP))
+    waiting[:, d] = 1.0
+    grams = np.zeros((k, m, m))
+    with np.errstate(over="ignore", invalid="ignore"):  # of interpreted kernels
+        add_class_products(
+            X,
+            codes,
+            np.zeros(0) if weight is None else np.ascontiguousarray(weight),
+            centres,
+            waiting,
+            np.zeros((k, weighed)),
+            np.zeros((m if weighed else 0, weighed)),
+            np.zeros(k, dtype=np.int64),
+            grams,
+        )
+    lower = np.tril(grams[:, : d + 1, : d + 1])
+    return lower + np.tril(lower, -1).transpose(0, 2, 1)

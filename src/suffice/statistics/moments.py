@@ -19,8 +19,7 @@ weighted square of a row's distance from the mean underflows:
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -38,25 +37,27 @@ from suffice.numerics.double_double import (
     two_sum,
 )
 from suffice.numerics.exact_gram import COMPILED_FROM, exact_gram, exact_sparse_gram
+from suffice.statistics.merging import difference, joint, pairwise, shifted, stacked
+from suffice.statistics.products import (
+    SMALLEST_SQUARE,
+    TOO_LARGE,
+    about_the_mean,
+    check_finite,
+    floor_of,
+    gram_of,
+    near_mean,
+    near_root,
+    roundings_of,
+    scratch,
+    weighted_gram,
+)
 
 Precision = Literal["float64", "double-double"]
 
 MOST_ROWS = 1 << 16
 """Rows that are summarised at once: the exact product is made for no more."""
 
-CELLS_AT_ONCE = 1 << 17
-"""Values that are centred and multiplied at once: 1 MB, which a core's own cache holds."""
-
 NOTHING = "every row has weight zero: there is nothing to learn from"
-TOO_LARGE = "NaN, infinity or a value too large, whose (weighted) square overflows"
-
-
-def rows_per_product(n_columns: int) -> int:
-    """Rows of one matrix product: bounds the roundings of a sum in whatever order BLAS adds.
-
-    Few rows bound them better; with many columns short products cost too much time.
-    """
-    return 256 if n_columns <= 128 else 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,22 +171,22 @@ class Moments:
         parts = [part for part in parts if part.count] or list(parts[:1])
         if len(parts) == 1:
             return parts[0]
-        weights = _stack([part.weight for part in parts])
-        means = _stack([part.mean for part in parts])
+        weights = stacked([part.weight for part in parts])
+        means = stacked([part.mean for part in parts])
         rests = np.stack([part.mean_rest for part in parts])
         total = weights.sum()
         # Relative to the mean of the heaviest part, which is not far from the common one.
         first = int(np.argmax(weights.hi))
-        offsets = _difference(means, rests, means[first], rests[first])
+        offsets = difference(means, rests, means[first], rests[first])
         centre = (offsets * weights[:, None]).sum() / total
-        mean, rest = _moved(means[first], rests[first], centre)
-        distances = _difference(means, rests, mean, rest)
+        mean, rest = shifted(means[first], rests[first], centre)
+        distances = difference(means, rests, mean, rest)
         between: Any
         if all(part.precision == "double-double" for part in parts):
-            within = _pairwise([part.scatter for part in parts])
-            between = _weighted_gram(distances, weights)
+            within = pairwise([part.scatter for part in parts])
+            between = weighted_gram(distances, weights)
         else:
-            within = _pairwise([part.rounded_scatter for part in parts])
+            within = pairwise([part.rounded_scatter for part in parts])
             weighed = distances.hi * np.sqrt(weights.hi)[:, None]
             between = weighed.T @ weighed
         # An error of a part's mean moves its own term of the sum, and the common mean none:
@@ -228,9 +229,9 @@ class Moments:
                 f"cannot take rows of weight {part.weight.hi:g} away from rows of weight "
                 f"{self.weight.hi:g}: some would stay, and no weight for them"
             )
-        away = _difference(part.mean, part.mean_rest, self.mean, self.mean_rest)
+        away = difference(part.mean, part.mean_rest, self.mean, self.mean_rest)
         shift = away * (part.weight / left)
-        mean, rest = _moved(self.mean, self.mean_rest, -shift)
+        mean, rest = shifted(self.mean, self.mean_rest, -shift)
         between = away.outer(away) * (self.weight * part.weight / left)
         scatter: Any
         if precision == "double-double":
@@ -318,62 +319,7 @@ class Moments:
         return unit * max(self.roundings, 1)
 
 
-def _pairwise(terms: list[Any]) -> Any:
-    """The sum, in a tree: as few roundings behind a term as can be."""
-    while len(terms) > 1:
-        pairs = [a + b for a, b in zip(terms[::2], terms[1::2], strict=False)]
-        terms = pairs + terms[len(pairs) * 2 :]
-    return terms[0]
-
-
-def _stack(values: list[DoubleDouble]) -> DoubleDouble:
-    return DoubleDouble(np.stack([v.hi for v in values]), np.stack([v.lo for v in values]))
-
-
-def joint(*squares: Array) -> Array:
-    """(√a + √b + …)², for quantities of which S has the squares and the mixed products.
-
-    With x of weighted square a and y of weighted square b in each column, relative errors ε
-    change (x + y)ᵢ (x + y)ⱼ by at most ε (√aᵢ + √bᵢ) (√aⱼ + √bⱼ), to first order.
-    """
-    return np.square(sum(np.sqrt(square) for square in squares))
-
-
-def _difference(a: DoubleDouble, a_rest: Array, b: DoubleDouble, b_rest: Array) -> DoubleDouble:
-    """a − b for means of three words, to a double-double's relative error."""
-    first, second = DoubleDouble(*two_sum(a.hi, -b.hi)), DoubleDouble(*two_sum(a.lo, -b.lo))
-    return first + second + (a_rest - b_rest)
-
-
-def _moved(mean: DoubleDouble, rest: Array, shift: DoubleDouble) -> tuple[DoubleDouble, Array]:
-    """A mean of three words plus a shift; what is lost is beyond the third word."""
-    hi, first = two_sum(mean.hi, shift.hi)
-    lo, second = two_sum(mean.lo, shift.lo)
-    lo, third = two_sum(lo, first)
-    hi, lo = two_sum(hi, lo)
-    lo, rest = two_sum(lo, rest + second + third)
-    return DoubleDouble(*two_sum(hi, lo)), rest
-
-
 # --- one block in float64 ------------------------------------------------------------------
-
-_thread = threading.local()
-
-
-def _scratch(n_rows: int, n_columns: int) -> Array:
-    """Memory of this thread's own for some rows; the last column holds ones."""
-    buffer = getattr(_thread, "buffer", None)
-    if buffer is None or buffer.shape[0] < n_rows or buffer.shape[1] != n_columns:
-        buffer = _thread.buffer = np.ones((n_rows, n_columns))
-    return buffer[:n_rows]
-
-
-def _products(count: int, n_columns: int) -> Array:
-    """Memory of this thread's own for the products of a block: fresh pages cost more."""
-    buffer = getattr(_thread, "products", None)
-    if buffer is None or buffer.shape[0] < count or buffer.shape[1] != n_columns:
-        buffer = _thread.products = np.empty((count, n_columns, n_columns))
-    return buffer[:count]
 
 
 def _summarize_float64(X: Any, Y: Array | None, weight: Array | None) -> Moments:
@@ -381,7 +327,7 @@ def _summarize_float64(X: Any, Y: Array | None, weight: Array | None) -> Moments
     m = d + (0 if Y is None else Y.shape[1])
 
     def centred(rows: slice, centre: Array) -> Array:
-        Z = _scratch(rows.stop - rows.start, m + 1)
+        Z = scratch(rows.stop - rows.start, m + 1)
         np.copyto(Z[:, :d], X[rows], casting="unsafe")
         if Y is not None:
             np.copyto(Z[:, d:m], Y[rows])
@@ -389,30 +335,17 @@ def _summarize_float64(X: Any, Y: Array | None, weight: Array | None) -> Moments
             _subtract(Z, np.append(centre, 0.0))
         return Z
 
-    return _about_a_centre(centred, n, _near_mean(X, Y), weight)
-
-
-def _about_a_centre(
-    centred: Callable[[slice, Array], Array], n: int, centre: Array, weight: Array | None
-) -> Moments:
-    """Moments of n rows; `centred` gives some of them less a centre, beside a column of ones."""
-    m = len(centre)
-    for last in (False, False, True):
-        gram = _gram(lambda rows: centred(rows, centre), n, m + 1, weight)
-        _check_finite(gram)
-        sums, total = gram[:m, m], gram[m, m]
-        offset = sums / total
-        squares = np.diagonal(gram)[:m]
-        # Far from the block's mean, digits would cancel: centre again.
-        if last or not (sums * offset > 0.9 * squares).any():
-            break
-        centre = centre + offset
+    gram, centre = about_the_mean(
+        lambda centre: gram_of(lambda rows: centred(rows, centre), n, m + 1, weight),
+        near_mean(X, Y),
+    )
+    squares = np.diagonal(gram)[:m]
     is_small = (squares < SMALLEST_SQUARE).any()
-    floor = _floor(squares, centred(slice(0, n), centre)) if is_small else np.zeros(m)
-    return _from_rounded_gram(gram, centre, n, weight, _roundings(n, m + 1), floor)
+    floor = floor_of(squares, centred(slice(0, n), centre)) if is_small else np.zeros(m)
+    return from_rounded_gram(gram, centre, n, weight, roundings_of(n, m + 1), floor)
 
 
-def _from_rounded_gram(
+def from_rounded_gram(
     gram: Array, centre: Array, count: int, weight: Array | None, roundings: int, floor: Array
 ) -> Moments:
     """Moments from the products, about `centre`, of the columns and a column of ones."""
@@ -438,99 +371,8 @@ def _subtract(Z: Array, centre: Array, together: int = 32) -> None:
         Z[whole:] -= centre
 
 
-def _near_mean(X: Any, Y: Array | None) -> Array:
-    """A point near the rows; on a constant column its very value.
-
-    Zero in a column that is near enough to it: centring would gain half a digit there, and
-    columns that a user has centred already are left alone.
-    """
-    # In one layout: along another, the mean would be added up in another order.
-    # Few rows are near enough.
-    head = [np.array(part[:64], np.float64, order="C") for part in (X, Y) if part is not None]
-    first = head[0] if len(head) == 1 else np.concatenate(head, axis=1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        apart = first - first[0]
-        centre = first[0] + apart.mean(axis=0)
-        spread = np.sqrt(np.square(apart).mean(axis=0))
-        return np.where(np.abs(centre) <= spread / 2, 0.0, centre)
-
-
-Rows = Callable[[slice], Array]
-"""Gives some rows of a matrix."""
-
-
-def _gram(rows: Rows, n: int, m: int, weight: Array | None) -> Array:
-    """Zᵀ diag(w) Z of n rows and m columns, added up from products of few rows."""
-    rest = n % rows_per_product(m)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = _sum_of_products(rows, n - rest, m, weight) if rest < n else None
-        if rest:
-            left, right = _factors(rows, slice(n - rest, n), weight)
-            last = left.T @ right
-            total = last if total is None else total + last
-    return np.asarray(total)
-
-
-def _sum_of_products(rows: Rows, n: int, m: int, weight: Array | None) -> Array:
-    step = rows_per_product(m)
-    parts = _products(n // step, m)
-    # So few rows at a time that they stay in a core's own cache until they are multiplied.
-    together = max(CELLS_AT_ONCE // m // step, 1) * step
-    for start in range(0, n, together):
-        stop = min(start + together, n)
-        left, right = (
-            factor.reshape(-1, step, m) for factor in _factors(rows, slice(start, stop), weight)
-        )
-        np.matmul(left.transpose(0, 2, 1), right, out=parts[start // step : stop // step])
-    # In two steps where it goes: two calls, and few roundings behind a term.
-    if len(parts) % 8 == 0:
-        parts = np.add.reduce(parts.reshape(8, -1, m, m))
-    return np.asarray(np.add.reduce(parts))
-
-
-def _factors(rows: Rows, some: slice, weight: Array | None) -> tuple[Array, Array]:
-    """Some rows times their weights, and as they are."""
-    Z = rows(some)
-    return Z if weight is None else Z * weight[some, None], Z
-
-
-def _roundings(n_rows: int, n_columns: int) -> int:
-    """Roundings behind an entry of `_gram`, centring and correction included."""
-    step = rows_per_product(n_columns)
-    products = n_rows // step
-    return min(n_rows, step) + (8 + products // 8 if products % 8 == 0 else products) + 6
-
-
 def _sum(weight: Array) -> DoubleDouble:
     return DoubleDouble.of(weight).sum()
-
-
-SMALLEST_SQUARE = 1e-290
-"""Below, the last digits of a sum of squares are lost to underflow."""
-
-
-def _floor(squares: Array, Z: Any) -> Array:
-    """What underflow may hide in the squares of columns that are not constant: their floor.
-
-    A constant column has squares of zero and a floor of zero; a column of values near 1e-170
-    has squares of zero too, but it is not constant, and its floor says so.
-    """
-    floor = np.zeros(len(squares))
-    small = np.flatnonzero(squares < SMALLEST_SQUARE)
-    if len(small):
-        largest = abs(Z[:, small]).max(axis=0)
-        largest = largest.toarray().ravel() if sparse.issparse(largest) else largest
-        floor[small] = SMALLEST_SQUARE * (largest > 0)
-    return floor
-
-
-LARGEST_SQUARE = 2.0**980
-"""Above, sums of squares would overflow in the products of a double-double."""
-
-
-def _check_finite(gram: Array) -> None:
-    if not (np.diagonal(gram) <= LARGEST_SQUARE).all():
-        raise FloatingPointError(TOO_LARGE)
 
 
 # --- one block in double-double ------------------------------------------------------------
@@ -543,25 +385,8 @@ def _summarize_double_double(X: Any, Y: Array | None, weight: Array | None) -> M
     centre = _middle(Z)
     pair = _minus(_with_ones(Z), np.append(centre, 0.0))
     with np.errstate(over="ignore", invalid="ignore"):
-        gram = exact_gram(pair) if weight is None else _weighted_gram(pair, weight)
-    return _from_gram(gram, centre, X.shape[0], _floor(np.diagonal(gram.hi)[:-1], pair.hi))
-
-
-def _weighted_gram(Z: DoubleDouble, weight: Any) -> DoubleDouble:
-    """Zᵀ diag(w) Z.
-
-    What `exact_gram` leaves out is relative to the largest entries of its two factors, so both
-    get a share of the weights: a power of two near √w, and the rest.
-    """
-    root = _near_root(weight)
-    left = Z.scaled(root[:, None])
-    return exact_gram(left, left * (weight * (1 / root) * (1 / root))[:, None])
-
-
-def _near_root(weight: Any) -> Array:
-    """Powers of two within a factor 2 of √w."""
-    size = weight.hi if isinstance(weight, DoubleDouble) else weight
-    return np.ldexp(1.0, np.frexp(size)[1] // 2)
+        gram = exact_gram(pair) if weight is None else weighted_gram(pair, weight)
+    return _from_gram(gram, centre, X.shape[0], floor_of(np.diagonal(gram.hi)[:-1], pair.hi))
 
 
 def _minus(Z: Array, centre: Array) -> DoubleDouble:
@@ -586,7 +411,7 @@ def _middle(Z: Array) -> Array:
 
 def _from_gram(gram: DoubleDouble, centre: Array, count: int, floor: Array) -> Moments:
     """Moments from the products, about `centre`, of the columns and a column of ones."""
-    _check_finite(gram.hi)
+    check_finite(gram.hi)
     total, sums, products = gram[-1, -1], gram[:-1, -1], gram[:-1, :-1]
     offset = sums / total
     hi, first = two_sum(centre, offset.hi)
@@ -620,7 +445,7 @@ def _summarize_sparse(
     w = np.ones(n) if weight is None else weight
     if precision == "double-double":
         with np.errstate(over="ignore", invalid="ignore"):
-            root = _near_root(w)
+            root = near_root(w)
             rest = w / root / root
             pair = pair.scaled(root[:, None])
             X.data = X.data * np.repeat(root, np.diff(X.indptr))
@@ -631,13 +456,13 @@ def _summarize_sparse(
         cross = X.T @ (pair.hi * w[:, None])
         squares = _sparse_squares(X, w)
     Z = np.ascontiguousarray(pair.hi)
-    dense = _gram(Z.__getitem__, n, Z.shape[1], weight)
+    dense = gram_of(Z.__getitem__, n, Z.shape[1], weight)
     gram = np.block([[squares, cross], [cross.T, dense]])
-    _check_finite(gram)
+    check_finite(gram)
     longest = int(np.bincount(X.indices, minlength=1).max(initial=0)) + 5
-    roundings = max(longest, _roundings(n, dense.shape[1]))
+    roundings = max(longest, roundings_of(n, dense.shape[1]))
     floor = _sparse_floor(np.diagonal(gram), X, pair.hi)
-    return _from_rounded_gram(gram, centre, n, weight, roundings, floor)
+    return from_rounded_gram(gram, centre, n, weight, roundings, floor)
 
 
 def _sparse_squares(X: Any, weight: Array) -> Array:
@@ -652,7 +477,7 @@ def _sparse_squares(X: Any, weight: Array) -> Array:
 
 def _sparse_floor(squares: Array, X: Any, dense: Array) -> Array:
     d, m = X.shape[1], len(squares) - 1
-    return np.concatenate([_floor(squares[:d], X), _floor(squares[d:m], dense)])
+    return np.concatenate([floor_of(squares[:d], X), floor_of(squares[d:m], dense)])
 
 
 def _with_ones(Y: Array) -> Array:

@@ -25,19 +25,14 @@ from suffice.numerics.exact_gram import exact_gram
 from suffice.statistics.class_moments import ClassMoments
 from suffice.statistics.column_moments import ColumnMoments
 from suffice.statistics.labels import coded
-from suffice.statistics.moments import (
-    MOST_ROWS,
+from suffice.statistics.merging import difference, joint, pairwise, shifted
+from suffice.statistics.moments import MOST_ROWS, Moments, Precision
+from suffice.statistics.products import (
     TOO_LARGE,
-    Moments,
-    Precision,
-    _check_finite,
-    _difference,
-    _gram,
-    _moved,
-    _pairwise,
-    _roundings,
-    _weighted_gram,
-    joint,
+    check_finite,
+    gram_of,
+    roundings_of,
+    weighted_gram,
 )
 
 
@@ -152,7 +147,7 @@ class PooledMoments:
         longest = max(max(part.roundings for part in parts), len(classes.labels) + 8)
         return cls(
             classes=classes,
-            scatter=_pairwise(within) + _pairwise(between),
+            scatter=pairwise(within) + pairwise(between),
             magnitude=np.sum(magnitudes, axis=0),
             roundings=longest + len(parts).bit_length() + 2,
         )
@@ -219,9 +214,9 @@ class PooledMoments:
         total = weights.sum()
         first = int(np.argmax(weights.hi))
         start, rest = columns.mean[first], columns.mean_rest[first]
-        offsets = _difference(columns.mean, columns.mean_rest, start, rest)
-        mean, rest = _moved(start, rest, (offsets * weights[:, None]).sum() / total)
-        distances = _difference(columns.mean, columns.mean_rest, mean, rest)
+        offsets = difference(columns.mean, columns.mean_rest, start, rest)
+        mean, rest = shifted(start, rest, (offsets * weights[:, None]).sum() / total)
+        distances = difference(columns.mean, columns.mean_rest, mean, rest)
         between = _squares(distances, weights, self.precision == "double-double")
         spread = (np.square(distances.hi) * weights.hi[:, None]).sum(axis=0)
         return Moments(
@@ -286,18 +281,18 @@ def _summarized(
             Z = np.take(centre, codes[some], axis=0)
             return np.subtract(rows[some], Z, out=Z)
 
-        gram: Any = _gram(centred, n, d, weight)
-        _check_finite(gram)
-        squares, exact, roundings = np.diagonal(gram), False, _roundings(n, d)
+        gram: Any = gram_of(centred, n, d, weight)
+        check_finite(gram)
+        squares, exact, roundings = np.diagonal(gram), False, roundings_of(n, d)
     else:
         centre = _coarse(columns)
         with np.errstate(over="ignore", invalid="ignore"):
             pair = DoubleDouble(*two_sum(rows, -centre[codes]))
-            gram = exact_gram(pair) if weight is None else _weighted_gram(pair, weight)
-        _check_finite(gram.hi)
+            gram = exact_gram(pair) if weight is None else weighted_gram(pair, weight)
+        check_finite(gram.hi)
         squares, exact, roundings = np.diagonal(gram.hi), True, 6
     # From the centres to the means.
-    offset = _difference(columns.mean, columns.mean_rest, DoubleDouble.of(centre), np.zeros(d))
+    offset = difference(columns.mean, columns.mean_rest, DoubleDouble.of(centre), np.zeros(d))
     moved = _squares(offset, classes.weight, exact)
     shift = (np.square(offset.hi) * classes.weight.hi[:, None]).sum(axis=0)
     floor = np.maximum(squares, columns.magnitude.sum(axis=0))
@@ -323,7 +318,7 @@ def _distances(
 ) -> DoubleDouble:
     """How far the means of a part's classes are from those of the whole."""
     a, b = part.columns, whole.columns
-    return _difference(a.mean[theirs], a.mean_rest[theirs], b.mean[mine], b.mean_rest[mine])
+    return difference(a.mean[theirs], a.mean_rest[theirs], b.mean[mine], b.mean_rest[mine])
 
 
 def _squares(distances: DoubleDouble, weight: DoubleDouble, exact: bool) -> Any:
@@ -332,5 +327,5 @@ def _squares(distances: DoubleDouble, weight: DoubleDouble, exact: bool) -> Any:
         weighed = distances.hi * np.sqrt(weight.hi)[:, None]
         return weighed.T @ weighed
     cuts = range(0, max(len(weight.hi), 1), MOST_ROWS)
-    grams = [_weighted_gram(distances[i : i + MOST_ROWS], weight[i : i + MOST_ROWS]) for i in cuts]
-    return _pairwise(grams)
+    grams = [weighted_gram(distances[i : i + MOST_ROWS], weight[i : i + MOST_ROWS]) for i in cuts]
+    return pairwise(grams)
