@@ -16,9 +16,9 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFit
 
 import suffice
 from suffice import BayesianLinearRegression, LinearRegression, Ridge
+from suffice.bayes import CoefficientPrior
 from suffice.linear.evidence import _Profile, maximise
 from suffice.linear.model import MOST_COLUMNS
-from suffice.linear.posterior import make_prior
 
 
 def make_rows(n: int, d: int, seed: int = 0, noise: float = 1.0) -> tuple[Any, Any]:
@@ -293,7 +293,7 @@ def test_derivatives_of_the_profile() -> None:
     model = BayesianLinearRegression().fit(X, y)
     equations = model._equations(model.statistics_)
     for noise in (None, 0.7):
-        profile = _Profile(equations, make_prior(2.0, 0.5, 4), noise, 0.3, 0.2)
+        profile = _Profile(equations, CoefficientPrior.of(2.0, 0.5, 4), noise, 0.3, 0.2)
         for u in (-6.0, -2.0, 1.0):
             value, slope, curvature = zip(*map(profile.at, (u - 1e-4, u, u + 1e-4)), strict=True)
             assert slope[1] == pytest.approx((value[2] - value[0]) / 2e-4, rel=1e-5, abs=1e-7)
@@ -652,11 +652,15 @@ def test_too_many_columns_are_refused() -> None:
 def test_the_search_for_the_maximum_knows_its_ends() -> None:
     X, y = make_rows(20, 2)
     model = BayesianLinearRegression().fit(X, np.full(20, 2.0))
-    found = maximise(model._equations(model.statistics_), make_prior(1.0, 0.0, 2), None, 0.0, 0.0)
+    found = maximise(
+        model._equations(model.statistics_), CoefficientPrior.of(1.0, 0.0, 2), None, 0.0, 0.0
+    )
     assert found.end == "prior"
     assert found.steps == []
     model.fit(X, y)
-    found = maximise(model._equations(model.statistics_), make_prior(1.0, 0.0, 2), None, 0.0, 0.0)
+    found = maximise(
+        model._equations(model.statistics_), CoefficientPrior.of(1.0, 0.0, 2), None, 0.0, 0.0
+    )
     assert found.end == ""
     assert found.curvature < 0
 

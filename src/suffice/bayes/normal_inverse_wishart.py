@@ -32,6 +32,7 @@ from suffice.bayes.matrices import (
 )
 from suffice.bayes.normal_inverse_gamma import shortest_variances
 from suffice.bayes.predictive_numbers import MultivariateT
+from suffice.bayes.pseudo_scatter import PseudoScatter
 from suffice.bayes.pseudo_statistics import JointSpread
 from suffice.bayes.rises import log_gamma_rise, log_growth
 from suffice.bayes.spreads import as_joint_spread, joint_spread_of_rows, joint_spread_of_sums
@@ -99,7 +100,7 @@ class NormalInverseWishart(Conjugate):
         d = m.shape[-1]
         scatter = numbers("psi", psi)
         if scatter.ndim == 0:
-            scatter = scatter * np.eye(d)
+            scatter = PseudoScatter.isotropic(scatter, d).matrix
         if scatter.shape[-2:] != (d, d):
             raise ValueError(
                 f"psi has shape {scatter.shape}; accepted are numbers and (…, {d}, {d})"

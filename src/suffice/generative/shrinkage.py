@@ -3,7 +3,8 @@
     Σ = (1 − s) C + s μ I,      C = S/W,      μ = tr C / d
 
 That is the mode of a posterior: of the inverse Wishart prior with n₀ = s W / (1 − s) rows that
-nobody saw, of scatter n₀ μ I (`suffice.bayes.NormalInverseWishart`).
+nobody saw, of scatter n₀ μ I (`suffice.bayes.NormalInverseWishart`).  Here s is their share of all
+rows, and their scatter is added in units of all rows, so that s may be 1.
 
 The amount s is given, or estimated from the rows' own fluctuation.  Ledoit and Wolf's estimate
 compares how much the products of single rows spread about C with how far C is from μ I:
@@ -33,6 +34,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.covariance import OAS, EmpiricalCovariance, LedoitWolf, ShrunkCovariance
 
+from suffice.bayes.pseudo_scatter import PseudoScatter
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.statistics.fourth_moments import FourthMoments
 from suffice.statistics.moments import Moments
@@ -138,14 +140,8 @@ class Covariance:
 
     def mixed(self, share: float, variance: Any, g: Array) -> Covariance:
         """(1 − share) C, plus a variance in every column whose error is unit g²."""
-        d = len(self.g)
-        diagonal = np.arange(d)
-        matrix: Any = self.matrix * (1 - share)
-        if isinstance(matrix, DoubleDouble):
-            raised = matrix[diagonal, diagonal] + variance
-            matrix.hi[diagonal, diagonal], matrix.lo[diagonal, diagonal] = raised.hi, raised.lo
-        else:
-            matrix[diagonal, diagonal] += float(DoubleDouble.of(variance).round())
+        prior = PseudoScatter.isotropic(variance, len(self.g))
+        matrix = prior.added_to(self.matrix * (1 - share))
         squares = (1 - share) * np.square(self.g) + np.square(g)
         return Covariance(matrix, self.unit + 4 * UNIT, np.sqrt(squares), self.of_amount)
 

@@ -2,7 +2,7 @@
 
     y | θ, b, σ² ~ N(θ·x + b, σ²),      θ | σ² ~ N(m₀, σ² P⁻¹),      σ² ~ InvGamma(a₀, b₀)
 
-The prior is a pseudo-statistic that is added to the moments (`suffice.linear.posterior`):
+The prior is a pseudo-statistic that is added to the moments (`suffice.bayes.coefficient_prior`):
 
     V = (Sxx + P)⁻¹,      θ | σ², y ~ N(V (Sxy + P m₀), σ² V),      σ² | y ~ InvGamma(aₙ, bₙ),
     aₙ = a₀ + W/2,        bₙ = b₀ + ½ min over θ, b of [Σ w (θ·x + b − y)² + (θ − m₀)ᵀ P (θ − m₀)].
@@ -31,6 +31,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from suffice.bayes.coefficient_prior import CoefficientPrior
 from suffice.engines.workers import one_blas_thread
 from suffice.fitting.base import Solved
 from suffice.fitting.callbacks import FitTask
@@ -51,7 +52,7 @@ from suffice.linear.least_squares import (
 )
 from suffice.linear.linear_regression import row_squares
 from suffice.linear.model import MOST_COLUMNS, LeastSquaresModel
-from suffice.linear.posterior import Posterior, Prior, Solver, make_prior, posterior, spread_with
+from suffice.linear.posterior import Posterior, Solver, posterior, spread_with, with_prior
 from suffice.numerics.double_double import Array
 from suffice.sources import Source
 from suffice.statistics.moments import NOTHING, Moments
@@ -239,14 +240,16 @@ class BayesianLinearRegression(LeastSquaresModel):
     ) -> list[Any]:
         prior = self._prior()
         if self.evidence is None:
-            return [solver(prior.added_to(equations), prior.diagonal)]
+            return [solver(with_prior(equations, prior), prior.diagonal)]
         best = self._best(equations, prior, solver)
         return [None if best is None else best.posterior.solution]
 
-    def _prior(self) -> Prior:
-        return make_prior(self.prior_precision, self.prior_mean, self.n_features_in_)
+    def _prior(self) -> CoefficientPrior:
+        return CoefficientPrior.of(self.prior_precision, self.prior_mean, self.n_features_in_)
 
-    def _best(self, equations: NormalEquations, prior: Prior, solver: Solver) -> Best | None:
+    def _best(
+        self, equations: NormalEquations, prior: CoefficientPrior, solver: Solver
+    ) -> Best | None:
         if prior.rank < len(prior.diagonal):
             raise ValueError(
                 'evidence="maximise" chooses the strength of a prior, and prior_precision is flat '
@@ -297,7 +300,11 @@ class BayesianLinearRegression(LeastSquaresModel):
         return self._set_posterior(equations, found, prior, best)
 
     def _set_posterior(
-        self, equations: NormalEquations, found: Posterior, prior: Prior, best: Best | None
+        self,
+        equations: NormalEquations,
+        found: Posterior,
+        prior: CoefficientPrior,
+        best: Best | None,
     ) -> Solved:
         base = self._set(found.solution)
         factor = 1.0 if best is None else best.maximum.factor
@@ -338,7 +345,7 @@ class BayesianLinearRegression(LeastSquaresModel):
     def _spread(self) -> tuple[Spread, NormalEquations]:
         check_is_fitted(self)
         equations = self._equations(self.statistics_)
-        prior = make_prior(self.prior_precision_, 0.0, self.n_features_in_)
+        prior = CoefficientPrior.of(self.prior_precision_, 0.0, self.n_features_in_)
         return spread_with(equations, prior, self._fitted_intercept)
 
     def _with_variance(self, X: Any) -> Array:

@@ -25,8 +25,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg, special
 
+from suffice.bayes.coefficient_prior import CoefficientPrior
 from suffice.linear.least_squares import NormalEquations, solve
-from suffice.linear.posterior import Posterior, Prior, Solver, posterior
+from suffice.linear.posterior import Posterior, Solver, posterior
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.numerics.positive_definite import product
 from suffice.numerics.symmetric_eigen import decompose
@@ -89,7 +90,7 @@ class _Profile:
     def __init__(
         self,
         equations: NormalEquations,
-        prior: Prior,
+        prior: CoefficientPrior,
         noise_variance: float | None,
         a0: float,
         b0: float,
@@ -146,7 +147,7 @@ def _left(left: float, equations: NormalEquations, size: float) -> float:
 
 
 def _in_units_of(
-    prior: Prior, equations: NormalEquations
+    prior: CoefficientPrior, equations: NormalEquations
 ) -> tuple[Array | DoubleDouble, Array, float]:
     """A, B − A m₀ and Σ w (y − θ·x)² at m₀, in units in which the prior is the identity."""
     A, B, m = equations.A, DoubleDouble.of(equations.B)[:, 0], prior.mean
@@ -155,11 +156,11 @@ def _in_units_of(
         pulled = product(DoubleDouble.of(A), DoubleDouble.of(m[:, None]))[:, 0]
         total = total - (B * m).sum().scaled(2.0) + (pulled * m).sum()
         B = B - pulled
-    if prior.rest is None:
+    if prior.precision.rest is None:
         scale = 1 / np.sqrt(prior.diagonal)
         return A * scale[:, None] * scale, (B * scale).round(), float(total.round())
     # In float64: what this loses, the last steps of `refined` find again.
-    L = np.linalg.cholesky(prior.precision)
+    L = np.linalg.cholesky(prior.precision.matrix)
     rounded = A.hi if isinstance(A, DoubleDouble) else A
     half = linalg.solve_triangular(L, rounded, lower=True)
     whole = linalg.solve_triangular(L, half.T, lower=True)
@@ -168,7 +169,11 @@ def _in_units_of(
 
 
 def maximise(
-    equations: NormalEquations, prior: Prior, noise_variance: float | None, a0: float, b0: float
+    equations: NormalEquations,
+    prior: CoefficientPrior,
+    noise_variance: float | None,
+    a0: float,
+    b0: float,
 ) -> Maximum:
     """The prior's strength at which the evidence is largest.
 
@@ -176,7 +181,7 @@ def maximise(
     ----------
     equations : NormalEquations
         Of one target, without the prior.
-    prior : Prior
+    prior : CoefficientPrior
         Proper: P₁.
     noise_variance : float or None
         σ² where it is known; else it is maximised along.
@@ -214,13 +219,13 @@ def _climbed(profile: _Profile, low: float, high: float) -> Maximum:
     return Maximum(float(np.exp(u)) * profile.unit, profile.at(u)[2], steps, "")
 
 
-def slope(found: Posterior, prior: Prior, variance: float) -> tuple[float, float]:
+def slope(found: Posterior, prior: CoefficientPrior, variance: float) -> tuple[float, float]:
     """The derivative by log ρ at a posterior, and the size of its terms, at least 1.
 
     From the posterior alone: γ = d − tr(P V), with no eigenvector in between.
     """
-    gamma = prior.rank - prior.trace_with(found.covariance)
-    D = prior.square(found.solution.coef.round()[:, 0] - prior.mean)
+    gamma = prior.rank - prior.precision.trace_with(found.covariance)
+    D = prior.precision.square(found.solution.coef.round()[:, 0] - prior.mean)
     pull = D / variance if variance > 0 else 0.0
     return 0.5 * (gamma - pull), max(1.0, gamma)
 
@@ -231,7 +236,7 @@ class Best(NamedTuple):
     Attributes
     ----------
     posterior : Posterior
-    prior : Prior
+    prior : CoefficientPrior
         P, the strength included.
     maximum : Maximum
         Its factor that of this prior.
@@ -242,7 +247,7 @@ class Best(NamedTuple):
     """
 
     posterior: Posterior
-    prior: Prior
+    prior: CoefficientPrior
     maximum: Maximum
     variance: float
     slope: float
@@ -250,7 +255,7 @@ class Best(NamedTuple):
 
 def best_posterior(
     equations: NormalEquations,
-    prior: Prior,
+    prior: CoefficientPrior,
     fit_intercept: bool,
     solver: Solver,
     noise_variance: float | None,
@@ -281,7 +286,7 @@ def best_posterior(
 
 
 def log_evidence(
-    found: Posterior, prior: Prior, weight: float, fit_intercept: bool, variance: float
+    found: Posterior, prior: CoefficientPrior, weight: float, fit_intercept: bool, variance: float
 ) -> float:
     """log p(y | σ²)."""
     value = prior.log_det - found.log_det - (np.log(weight) if fit_intercept else 0.0)
@@ -294,7 +299,7 @@ def log_evidence(
 
 def log_evidence_of_unknown_noise(
     found: Posterior,
-    prior: Prior,
+    prior: CoefficientPrior,
     weight: float,
     fit_intercept: bool,
     shapes: tuple[float, float],

@@ -4,8 +4,9 @@
 
 With the centred moments of (x, y) the solution is
 
-    (Sxx + diag λ) θ = Sxy,        b = ȳ − θ·x̄;
+    (Sxx + diag λ) θ = Sxy,        b = ȳ − θ·x̄,
 
+where diag λ is a prior's pseudo-statistic (`suffice.bayes.pseudo_scatter`);
 without an intercept the moments about zero take their place.  The system is scaled by
 powers of two to a diagonal near 1, which rounds nothing, and solved in the precision of
 the moments.  Columns that depend on the others, to within the rounding of their own
@@ -31,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from suffice.bayes.pseudo_scatter import PseudoScatter
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.numerics.positive_definite import Factor, factorize, norm, product
 from suffice.statistics.merging import joint
@@ -250,7 +252,7 @@ class _Scaled:
         self.penalised = bool(strength.any())
         self.penalty: Any = penalty[active]
         if self.penalised:
-            A = A + _diagonal(self.penalty, A)
+            A = PseudoScatter(self.penalty).added_to(A)
         # Twice by its root: the square may be beyond float64's range.
         self.penalty = _times(_times(self.penalty, 1 / self.scale), 1 / self.scale)
         self.A = _times(_times(A, 1 / self.scale[:, None]), 1 / self.scale)
@@ -491,13 +493,6 @@ def spread(
 
 def _rounded(value: Any) -> Array:
     return value.hi if isinstance(value, DoubleDouble) else value
-
-
-def _diagonal(values: Any, like: Any) -> Any:
-    """A diagonal matrix, in double-double only if `like` is."""
-    if isinstance(values, DoubleDouble) and isinstance(like, DoubleDouble):
-        return DoubleDouble(np.diag(values.hi), np.diag(values.lo))
-    return np.diag(_rounded(values))
 
 
 def _times(A: Any, factor: Array) -> Any:

@@ -1,6 +1,7 @@
-"""A Gaussian prior as pseudo-statistics, and the posterior that it makes of moments.
+"""The posterior that a Gaussian prior makes of moments.
 
-A prior θ | σ² ~ N(m₀, σ² P⁻¹) adds to the normal equations A θ = B what rows would add:
+A prior θ | σ² ~ N(m₀, σ² P⁻¹) adds to the normal equations A θ = B what rows would add
+(`suffice.bayes.coefficient_prior`):
 
     (A + P) θ = B + P m₀,        2 E = Σ wᵢ yᵢ² + m₀ᵀ P m₀ − θ·(B + P m₀),
 
@@ -20,145 +21,25 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from suffice.bayes.coefficient_prior import CoefficientPrior
 from suffice.linear.least_squares import NormalEquations, Solution, Spread, spread
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
-from suffice.numerics.positive_definite import product
 
 Solver = Callable[[NormalEquations, Any], Solution | None]
 
 
-@dataclass(frozen=True)
-class Prior:
-    """θ | σ² ~ N(mean, σ² P⁻¹), with P = diag(diagonal) + rest.
-
-    Attributes
-    ----------
-    mean, diagonal : arrays of shape (columns,)
-    rest : array of shape (columns, columns), or None
-        The precision off its diagonal, where there is any.
-    rank : int
-        Rank of P; along all other directions the prior is flat.
-    log_det : float
-        Logarithm of the product of the eigenvalues of P that are not zero.
-    """
-
-    mean: Array
-    diagonal: Array
-    rest: Array | None
-    rank: int
-    log_det: float
-
-    def scaled(self, factor: float) -> Prior:
-        """The prior of a precision `factor` times as large."""
-        return Prior(
-            self.mean,
-            self.diagonal * factor,
-            None if self.rest is None else self.rest * factor,
-            self.rank,
-            self.log_det + self.rank * float(np.log(factor)),
+def with_prior(equations: NormalEquations, prior: CoefficientPrior) -> NormalEquations:
+    """The equations with the prior's share, but for its diagonal, which is a penalty."""
+    if prior.precision.rest is not None:
+        equations = replace(equations, A=equations.A + prior.precision.rest)
+    if prior.mean.any():
+        pull = prior.precision.times(prior.mean)
+        equations = replace(
+            equations,
+            B=DoubleDouble.of(equations.B) + pull[:, None],
+            total=equations.total + (pull * prior.mean).sum()[None],
         )
-
-    @property
-    def precision(self) -> Array:
-        """P as a matrix."""
-        whole = np.diag(self.diagonal)
-        return whole if self.rest is None else whole + self.rest
-
-    def times(self, v: Array) -> DoubleDouble:
-        """P v for v of shape (columns,)."""
-        along = DoubleDouble.of(self.diagonal) * v
-        if self.rest is None:
-            return along
-        return along + product(DoubleDouble.of(self.rest), DoubleDouble.of(v[:, None]))[:, 0]
-
-    def square(self, v: Array) -> float:
-        """vᵀ P v."""
-        return float((self.times(v) * v).sum().round())
-
-    def trace_with(self, V: Array) -> float:
-        """tr(P V) for a symmetric V."""
-        trace = float(self.diagonal @ np.diagonal(V))
-        return trace if self.rest is None else trace + float(np.sum(self.rest * V))
-
-    def added_to(self, equations: NormalEquations) -> NormalEquations:
-        """The equations with the prior's share, but for its diagonal, which is a penalty."""
-        added = equations
-        if self.rest is not None:
-            added = replace(added, A=added.A + self.rest)
-        if self.mean.any():
-            pull = self.times(self.mean)
-            added = replace(
-                added,
-                B=DoubleDouble.of(added.B) + pull[:, None],
-                total=added.total + (pull * self.mean).sum()[None],
-            )
-        return added
-
-
-def make_prior(precision: Any, mean: Any, n_columns: int) -> Prior:
-    """The prior that a user describes, checked.
-
-    Parameters
-    ----------
-    precision : number, array of shape (columns,) or (columns, columns)
-    mean : number or array of shape (columns,)
-    n_columns : int
-    """
-    m = _numbers("prior_mean", mean)
-    if m.ndim > 1 or (m.ndim == 1 and len(m) != n_columns):
-        raise ValueError(
-            f"prior_mean must be one number or one for each of the {n_columns} columns, got an "
-            f"array of shape {m.shape}"
-        )
-    m = np.broadcast_to(m, n_columns).astype(np.float64)
-    P = _numbers("prior_precision", precision)
-    if P.ndim > 2 or any(size != n_columns for size in P.shape):
-        raise ValueError(
-            f"prior_precision must be one number, one for each of the {n_columns} columns, or a "
-            f"matrix of shape ({n_columns}, {n_columns}), got an array of shape {P.shape}"
-        )
-    if P.ndim == 2 and np.count_nonzero(P - np.diag(np.diagonal(P))):
-        return _of_matrix(P, m)
-    diagonal = np.diagonal(P) if P.ndim == 2 else P
-    diagonal = np.broadcast_to(diagonal, n_columns).astype(np.float64)
-    if (diagonal < 0).any():
-        raise ValueError(f"prior_precision must not be negative, got {diagonal.min():g}")
-    proper = diagonal[diagonal > 0]
-    return Prior(m, diagonal, None, len(proper), float(np.log(proper).sum()))
-
-
-def _numbers(name: str, value: Any) -> Array:
-    try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers, got {value!r}") from None
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"{name} must be finite, but it holds NaN or infinity")
-    return numbers
-
-
-def _of_matrix(P: Array, mean: Array) -> Prior:
-    """Checked in units in which the diagonal is 1: a column's scale must not hide its rank."""
-    diagonal = np.diagonal(P).copy()
-    root = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    scaled = P / root[:, None] / root
-    if not np.allclose(scaled, scaled.T, rtol=0, atol=1e-12):
-        raise ValueError("prior_precision must be symmetric, and this matrix is not")
-    P = (P + P.T) / 2
-    values = linalg.eigvalsh((scaled + scaled.T) / 2)
-    noise = 8 * len(P) * UNIT * max(float(np.abs(values).max()), 1.0)
-    if values.min() < -noise or (diagonal < 0).any():
-        raise ValueError(
-            "prior_precision must be positive semi-definite; scaled to a diagonal of ones, this "
-            f"matrix has the eigenvalue {values.min():.3g}"
-        )
-    proper = values[values > noise]
-    if len(proper) == len(P):
-        log_det = float(np.log(values).sum() + np.log(diagonal).sum())
-    else:
-        own = linalg.eigvalsh(P)[len(P) - len(proper) :]
-        log_det = float(np.log(own).sum())
-    return Prior(mean, diagonal, P - np.diag(diagonal), len(proper), log_det)
+    return equations
 
 
 @dataclass(frozen=True)
@@ -195,10 +76,10 @@ class Posterior:
 
 
 def posterior(
-    equations: NormalEquations, prior: Prior, fit_intercept: bool, solver: Solver
+    equations: NormalEquations, prior: CoefficientPrior, fit_intercept: bool, solver: Solver
 ) -> Posterior | None:
     """Prior and statistics together; None where float64 moments do not suffice."""
-    solution = solver(prior.added_to(equations), prior.diagonal)
+    solution = solver(with_prior(equations, prior), prior.diagonal)
     if solution is None:
         return None
     found, whole = spread_with(equations, prior, fit_intercept)
@@ -229,10 +110,10 @@ def posterior(
 
 
 def spread_with(
-    equations: NormalEquations, prior: Prior, fit_intercept: bool
+    equations: NormalEquations, prior: CoefficientPrior, fit_intercept: bool
 ) -> tuple[Spread, NormalEquations]:
     """The root of V, and the equations with the prior's share from which it was made."""
-    whole = prior.added_to(equations)
+    whole = with_prior(equations, prior)
     try:
         return spread(whole, fit_intercept, prior.diagonal), whole
     except linalg.LinAlgError:
@@ -242,7 +123,7 @@ def spread_with(
 
 
 def _errors(
-    equations: NormalEquations, prior: Prior, whole: NormalEquations
+    equations: NormalEquations, prior: CoefficientPrior, whole: NormalEquations
 ) -> tuple[Array, Array, float]:
     """What bounds the errors of moments and of arithmetic: g, f and the unit of f."""
     exact = isinstance(whole.A, DoubleDouble)
