@@ -20,7 +20,39 @@ y = X.sum(axis=1) + rng.standard_normal(len(X))
     "model = LinearRegression().fit(X, y)\nassert model.certificate_.digits > 13",
 )
 
-ESTIMATORS = (ILL_CONDITIONED_FIT,)
+CLASSES = """
+import numpy as np
+rng = np.random.default_rng(0)
+y = rng.integers(0, 3, size=20_000)
+X = rng.standard_normal((20_000, {columns})) + y[:, None]
+from suffice import {model}
+"""
+"""Rows enough for the kernels that large data take."""
+
+FIRST_ANSWERS = (
+    cold_start.Case(
+        "QuadraticDiscriminantAnalysis().fit, 20,000 × 20",
+        CLASSES.format(columns=20, model="QuadraticDiscriminantAnalysis"),
+        "QuadraticDiscriminantAnalysis().fit(X, y)",
+    ),
+    cold_start.Case(
+        "KNeighborsClassifier().fit, predict, 20,000 × 3",
+        CLASSES.format(columns=3, model="KNeighborsClassifier"),
+        "KNeighborsClassifier().fit(X, y).predict(X[:5000])",
+    ),
+    cold_start.Case(
+        "KNeighborsClassifier().fit, predict, 20,000 × 50",
+        CLASSES.format(columns=50, model="KNeighborsClassifier"),
+        "KNeighborsClassifier().fit(X, y).predict(X[:5000])",
+    ),
+    cold_start.Case(
+        "KernelDensity().fit, score_samples, 20,000 × 5",
+        CLASSES.format(columns=5, model="KernelDensity"),
+        "KernelDensity().fit(X).score_samples(X[:500])",
+    ),
+)
+
+ESTIMATORS = (ILL_CONDITIONED_FIT, *FIRST_ANSWERS)
 
 
 @dataclass(frozen=True)
