@@ -56,6 +56,20 @@ def categories(n: int, rng: np.random.Generator) -> tuple[Any, Any]:
     return np.minimum(X, 4.0), y
 
 
+def of_all_kinds(n: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Five columns of each of the kinds that `KINDS` names."""
+    X, y = counts(n, rng)
+    X[:, :5] = rng.standard_normal((n, 5)) + 0.3 * y[:, None]
+    X[:, 5:10] = X[:, 5:10] > 1
+    X[:, 10:15] = np.minimum(X[:, 10:15], 4.0)
+    return X, y
+
+
+KINDS = tuple(
+    kind for kind in ("gaussian", "bernoulli", "categorical", "poisson") for _ in range(5)
+)
+
+
 # --- work ----------------------------------------------------------------------------------
 
 
@@ -64,11 +78,13 @@ def fit(model: Any, X: Any, y: Any) -> object:
 
 
 def neighbours(model: Any, X: Any, y: Any, queries: int) -> object:
-    return model.fit(X, y).kneighbors(X[:queries] + 0.01)
+    queries = min(queries, len(X) // 2)
+    return model.fit(X[queries:], y[queries:]).kneighbors(X[:queries])
 
 
 def densities(model: Any, X: Any, y: Any, queries: int) -> object:
-    return model.fit(X).score_samples(X[:queries] + 0.01)
+    queries = min(queries, len(X) // 2)
+    return model.fit(X[queries:]).score_samples(X[:queries])
 
 
 # --- curves --------------------------------------------------------------------------------
@@ -108,19 +124,22 @@ def sklearn(module: str, name: str) -> dict[str, str]:
     return {"scikit-learn": f"sklearn.{module}.{name}"}
 
 
-def naive_bayes(name: str, data: Data, peer: bool = True) -> Curve:
-    return Curve(name, f"suffice.{name}", sklearn("naive_bayes", name) if peer else {}, data)
+def naive_bayes(name: str, data: Data, peer: bool = True, **parameters: Any) -> Curve:
+    peers = sklearn("naive_bayes", name) if peer else {}
+    return Curve(name, f"suffice.{name}", peers, data, parameters=parameters)
 
 
-def discriminant(name: str) -> Curve:
-    return Curve(name, f"suffice.{name}", sklearn("discriminant_analysis", name))
+def discriminant(name: str, solver: str) -> Curve:
+    """With the solver by which scikit-learn is fastest."""
+    peers = sklearn("discriminant_analysis", name)
+    return Curve(f"{name}, {solver}", f"suffice.{name}", peers, parameters={"solver": solver})
 
 
 def neighbour_curve(name: str, columns: int, algorithm: str) -> Curve:
     return Curve(
         f"{name}, {algorithm}, 1,000 queries, {columns} columns",
         f"suffice.{name}",
-        sklearn("neighbors", name),
+        {**sklearn("neighbors", name), "intelex": f"sklearnex.neighbors.{name}"},
         partial(gaussian, columns=columns),
         partial(neighbours, queries=1000),
         {"algorithm": algorithm},
@@ -128,15 +147,15 @@ def neighbour_curve(name: str, columns: int, algorithm: str) -> Curve:
 
 
 CURVES: tuple[Curve, ...] = (
-    discriminant("LinearDiscriminantAnalysis"),
-    discriminant("QuadraticDiscriminantAnalysis"),
+    discriminant("LinearDiscriminantAnalysis", "lsqr"),
+    discriminant("QuadraticDiscriminantAnalysis", "eigen"),
     naive_bayes("GaussianNB", gaussian),
     naive_bayes("BernoulliNB", switches),
     naive_bayes("MultinomialNB", counts),
     naive_bayes("ComplementNB", counts),
     naive_bayes("CategoricalNB", categories),
     naive_bayes("PoissonNB", counts, peer=False),
-    naive_bayes("MixedNB", gaussian, peer=False),
+    naive_bayes("MixedNB", of_all_kinds, peer=False, kinds=KINDS),
     neighbour_curve("KNeighborsClassifier", 20, "brute"),
     neighbour_curve("KNeighborsClassifier", 3, "kd_tree"),
     neighbour_curve("KNeighborsRegressor", 3, "kd_tree"),

@@ -24,7 +24,7 @@ def test_growth_makes_a_table_and_a_plot(tmp_path):
 
 def test_growth_stops_where_it_would_take_too_long(monkeypatch):
     monkeypatch.setattr(growth, "LONGEST", 1e-9)
-    found = growth.measured(growth.discriminant("LinearDiscriminantAnalysis"), (60, 120))
+    found = growth.measured(growth.discriminant("LinearDiscriminantAnalysis", "lsqr"), (60, 120))
     assert {name: [n for n, _ in points] for name, points in found.items()} == {
         "suffice": [60],
         "scikit-learn": [60],

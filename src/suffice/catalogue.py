@@ -305,6 +305,7 @@ MODELS: tuple[Entry, ...] = (
             "weights",
         ),
         weights=False,
+        sparse=True,
         docs="nearest-neighbours.md",
     ),
     Entry(
@@ -324,6 +325,7 @@ MODELS: tuple[Entry, ...] = (
             "weights",
         ),
         weights=False,
+        sparse=True,
         docs="nearest-neighbours.md",
     ),
     Entry(
@@ -342,6 +344,7 @@ MODELS: tuple[Entry, ...] = (
             "metric_params",
         ),
         weights=False,
+        sparse=True,
         docs="nearest-neighbours.md",
     ),
     Entry(

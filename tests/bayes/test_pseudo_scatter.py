@@ -138,6 +138,15 @@ def test_one_mechanism_serves_all(fit, monkeypatch):
         fit(X, y)
 
 
+def test_a_prior_of_other_columns_is_refused():
+    with pytest.raises(ValueError, match=r"1 columns cannot be added .* \(3, 3\)"):
+        PseudoScatter.isotropic(0.5, 1).added_to(np.zeros((3, 3)))
+
+
+def test_large_squares_are_kept():
+    assert (PseudoScatter.isotropic(1e305, 2).matrix == 1e305 * np.eye(2)).all()
+
+
 def test_bad_priors_are_refused():
     for precision, mean, match in (
         (-1.0, 0.0, "negative"),
@@ -147,6 +156,8 @@ def test_bad_priors_are_refused():
         ("strong", 0.0, "numbers"),
         (1.0, [0.0, 0.0, 0.0], "prior_mean"),
         (np.ones((3, 3)), 0.0, "prior_precision"),
+        (1.0, 1e200, "prior_mean is too large"),
+        (1e200, [1e60, 0.0], "prior_mean is too large"),
     ):
         with pytest.raises(ValueError, match=match):
             CoefficientPrior.of(precision, mean, 2)

@@ -201,6 +201,11 @@ def test_shapes_and_seeds_of_samples(case):
     assert np.array_equal(family.at(**family.parameters(eta)).sample(0).shape, (0, *one))
     with pytest.raises(ValueError, match="random_state is 'seed'"):
         family.sample(eta, 9, "seed")
+    for size in (1.5, 3.0, -1, True, "many", (2, 1.5)):
+        with pytest.raises(ValueError, match=r"size is .*; accepted are whole numbers"):
+            family.sample(eta, size)
+    assert family.sample(eta, np.int8(2), 0).shape == (2, *one)
+    assert family.sample(eta, np.array([2, 3]), 0).shape == (2, 3, *one)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from suffice import LinearRegression, Ridge
-from suffice.fitting.certificate import Certificate
+from suffice.fitting.base import Solved
+from suffice.fitting.certificate import (
+    ENOUGH_DIGITS,
+    MOST_DIGITS,
+    Certificate,
+    digits_within,
+    rounded_down,
+)
 
 
 @pytest.fixture
@@ -116,3 +123,29 @@ def test_one_that_does_not_hold():
     assert warned[0].filename == __file__
     for note in model.certificate_.notes:
         assert note in str(warned[0].message)
+
+
+def test_digits_of_an_error():
+    assert digits_within(1e-12) == pytest.approx(12.0)
+    assert digits_within(3.0) == 0.0
+    assert digits_within(1e-40) == MOST_DIGITS
+    assert digits_within(np.inf) == digits_within(np.nan) == 0.0
+
+
+def test_a_claim_never_shows_more_digits_than_there_are():
+    assert rounded_down(7.9999) == "7.9"
+    assert rounded_down(15.6) == "15.6"
+    assert rounded_down(0.0) == "0.0"
+
+
+@pytest.mark.parametrize(
+    ("digits", "precision", "enough"),
+    [
+        (ENOUGH_DIGITS, "float64", True),
+        (ENOUGH_DIGITS - 0.1, "float64", False),
+        (0.0, "double-double", True),
+    ],
+)
+def test_too_few_digits_in_float64_ask_for_more(digits, precision, enough):
+    solved = Solved(Certificate(True, "all is well", "by thought", {"digits": digits}), 1.0)
+    assert solved.if_enough_digits(precision) is (solved if enough else None)

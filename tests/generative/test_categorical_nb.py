@@ -459,8 +459,10 @@ def test_bad_input():
         CategoricalNB(class_prior=[0.5, 0.5]).fit(X, y)
     with pytest.raises(ValueError, match="alpha"):
         CategoricalNB(alpha=-1).fit(X, y)
-    with pytest.raises(TypeError, match="uniformly strings or numbers"):
+    with pytest.raises(TypeError, match=r"^column 0 holds values of the types int, str: .*uniform"):
         CategoricalNB().fit(np.array([["a"], [1]], dtype=object), [0, 1])
+    with pytest.raises(TypeError, match=r"^column 'b' holds values of the types float, str"):
+        CategoricalNB().fit(pd.DataFrame({"a": [1, 2], "b": ["x", 2.5]}), [0, 1])
     bad = X.astype(float)
     bad[3, 1] = np.inf
     with pytest.raises(ValueError, match="infinity or a value too large: column 1, row 3"):
@@ -477,6 +479,30 @@ def test_bad_input():
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("least", [10**12, [10**12, 1, 1, 1], 2**62, 2**26])
+def test_more_categories_than_fit_into_memory(least):
+    X, y = np.array([[0, 1, 2, 3], [1, 0, 0, 0], [1, 1, 0, 2]]), [0, 1, 2]
+    with pytest.raises(ValueError, match=r"'min_categories' asks for up to .*: lower it"):
+        CategoricalNB(min_categories=least).fit(X, y)
+    model = CategoricalNB(min_categories=4).fit(X, y)
+    with pytest.raises(ValueError, match="'min_categories' asks for up to"):
+        model.refit(min_categories=least)
+    assert model.min_categories == 4
+    assert model.n_categories_.tolist() == [4, 4, 4, 4]
+    mixed = suffice.MixedNB(categorical=[0, 1, 2, 3], min_categories=least)
+    with pytest.raises(ValueError, match="'min_categories' asks for up to"):
+        mixed.fit(X, y)
+
+
+def test_categories_are_refused_before_rows_are_read(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"x": ["a", "b"], "y": [0, 1]}), path)
+    source = suffice.scan(path, target="y")
+    path.unlink()
+    with pytest.raises(ValueError, match="'min_categories' asks for up to"):
+        CategoricalNB(min_categories=10**12).fit(source)
+
+
 def test_cross_validation_of_files(tmp_path):
     table, y = frame(90)
     pq.write_table(pa.Table.from_pandas(table.assign(y=y)), tmp_path / "t.parquet")

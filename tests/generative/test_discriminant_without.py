@@ -10,7 +10,7 @@ from sklearn.model_selection import LeaveOneOut
 import suffice
 from suffice import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.generative import discriminant_without
-from suffice.generative.naive_bayes import log_posterior
+from suffice.numerics.log_posterior import log_posterior
 from suffice.sources import Block
 
 MODELS = [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.model_selection import GridSearchCV, LeaveOneOut
 
 import suffice
 from suffice import GaussianNB
-from suffice.generative import leave_one_out
+from suffice.generative import gaussians_without
 from suffice.sources import Block, as_source
 
 
@@ -355,6 +356,25 @@ def test_far_away_rows():
         np.testing.assert_allclose(model.predict_log_proba([[far]]), np.log(0.5))
 
 
+@pytest.mark.parametrize("tied", [False, True])
+def test_smoothing_beyond_the_range(tied):
+    X, y = load_iris(return_X_y=True)
+    model = GaussianNB(var_smoothing=1e300, tied_variance=tied)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Such Gaussians are flat: only the prior is left.
+        np.testing.assert_allclose(model.fit(X, y).predict_proba(X), 1 / 3, rtol=1e-12)
+        assert np.isfinite(model.predict_joint_log_proba(X)).all()
+        before = model.var_.copy()
+        for smoothing in (1e307, 1.7e308):
+            with pytest.raises(ValueError, match=r"var_smoothing=.* beyond float64's range"):
+                GaussianNB(var_smoothing=smoothing, tied_variance=tied).fit(X, y)
+            with pytest.raises(ValueError, match=r"var_smoothing=.* beyond float64's range"):
+                model.refit(var_smoothing=smoothing)
+    np.testing.assert_array_equal(model.var_, before)
+    assert model.var_smoothing == 1e300
+
+
 def test_variances_too_small_for_a_density_are_not_certified():
     X, y = sample()
     with pytest.warns(ConvergenceWarning, match=r"variance of column 0 .* rescale the column"):
@@ -402,7 +422,7 @@ def test_leaving_one_out(kind, tied, monkeypatch):
     expected = fitted_without_each(kind, tied)
     there = np.isfinite(expected)
     for cells in (0, 1 << 60):  # by the kernel, and one by one
-        monkeypatch.setattr(leave_one_out, "COMPILED_FROM", cells)
+        monkeypatch.setattr(gaussians_without, "COMPILED_FROM", cells)
         found = model._leave_one_out(block)
         assert (np.isneginf(found) == np.isneginf(expected)).all()
         np.testing.assert_allclose(found[there], expected[there], rtol=1e-10, atol=1e-10)

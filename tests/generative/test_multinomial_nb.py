@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
+from scipy.stats import multinomial
 
-from suffice import MultinomialNB
+from suffice import ComplementNB, MultinomialNB, PoissonNB
 from suffice.bayes import DirichletCategorical
 from tests.generative.count_rows import LAYOUTS, counts, holed
 
@@ -64,3 +67,32 @@ def test_large_counts_do_not_overflow():
     model = MultinomialNB().fit(X, [0, 1])
     np.testing.assert_array_equal(model.predict_proba(X), np.eye(2))
     assert np.isfinite(model.predict_joint_log_proba(X * 1e80)).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "unit"), [(MultinomialNB(), 1e307), (ComplementNB(), 1e307), (PoissonNB(), 1e303)]
+)
+def test_counts_at_the_end_of_the_range(model, unit):
+    X, y = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 1.0, 3.0]]), [0, 0, 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.fit(unit * X, y).predict(unit * X).tolist() == y
+    with pytest.raises(ValueError, match="finite"):
+        model.set_params(alpha=10**400).fit(X, y)
+    with pytest.raises(ValueError, match="finite"):
+        model.set_params(alpha=1.0, class_prior=[10**400, 1]).fit(X, y)
+
+
+@layouts
+def test_what_is_left_out_of_the_joint_density(make):
+    X, y = counts()
+    model = MultinomialNB(alpha=0.5).fit(make(X), y)
+    found = model.predict_joint_log_proba(make(X))
+    n = X.sum(axis=1)
+    left_out = gammaln(n + 1) - gammaln(X + 1).sum(axis=1)
+    for k, logs in enumerate(model.feature_log_prob_):
+        theta = np.exp(logs)
+        density = multinomial(n, theta / theta.sum()).logpmf(X)
+        np.testing.assert_allclose(
+            found[:, k] + left_out, model.class_log_prior_[k] + density, rtol=1e-12
+        )

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.special import gammaln, softmax
 from scipy.stats import poisson
 
 from suffice import GaussianNB, PoissonNB
@@ -49,6 +49,10 @@ def test_densities(make):
     joint = model.class_log_prior_ + np.where(np.isnan(X)[:, None, :], 0, logs).sum(axis=2)
     np.testing.assert_allclose(
         model.predict_proba(make(X)), softmax(joint, axis=1), rtol=1e-11, atol=1e-14
+    )
+    left_out = -np.nansum(gammaln(X + 1), axis=1)
+    np.testing.assert_allclose(
+        model.predict_joint_log_proba(make(X)) + left_out[:, None], joint, rtol=1e-11
     )
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from sklearn import discriminant_analysis as peer
+from sklearn.base import clone
 from sklearn.covariance import OAS, LedoitWolf
 from sklearn.datasets import load_iris, load_wine
 from sklearn.pipeline import make_pipeline
 
 import suffice
 from suffice import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.generative import principal_axes
 from tests.generative.exact_gaussians import (
     close,
     determinant,
@@ -68,6 +73,28 @@ def test_axes_and_variances():
         np.testing.assert_allclose(V.T @ V, np.eye(4), atol=1e-14)
         np.testing.assert_allclose((V * s) @ V.T, C, atol=1e-14)
         assert (np.diff(s) < 0).all()
+
+
+def test_axes_are_found_when_they_are_asked_for(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = QuadraticDiscriminantAnalysis()
+    assert not hasattr(model, "rotations_")
+    model.fit(X, y)
+    before = dict(vars(model))
+    assert {"rotations_", "scalings_"} <= set(dir(model))
+    first = model.rotations_
+    assert all(a is b for a, b in zip(first, model.rotations_, strict=True))
+    model.save(tmp_path / "model")
+    others = suffice.load(tmp_path / "model"), pickle.loads(pickle.dumps(model)), copy.copy(model)
+    for other in others:
+        np.testing.assert_array_equal(other.rotations_, first)
+        np.testing.assert_array_equal(other.scalings_, model.scalings_)
+    assert not hasattr(clone(model), "scalings_")
+    assert before.keys() <= vars(model).keys()
+    model.refit(reg_param=0.5, store_covariance=True)
+    for C, s in zip(model.covariance_, model.scalings_, strict=True):
+        np.testing.assert_allclose(s, np.linalg.eigvalsh(C)[::-1], rtol=1e-12)
+    np.testing.assert_array_equal(others[2].rotations_, first)
 
 
 # --- scikit-learn --------------------------------------------------------------------------
@@ -164,6 +191,21 @@ def test_more_columns_than_rows():
     assert model.score(X, y) == 1.0
     assert model.certificate_.holds
     assert len(model.certificate_.notes) == 2
+
+
+@pytest.mark.parametrize("cls", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
+def test_few_rows_of_many_columns(cls, monkeypatch):
+    """Fewer axes are looked for, and the same are found; after forgetting too."""
+    X, y = sample(45, 200)
+    X, y = np.vstack([X, X[:1] + 1]), np.append(y, 9)
+    model = cls().fit(X, y).forget(X[:15], y[:15])
+    monkeypatch.setattr(principal_axes, "MANY", 10**6)
+    full = cls().fit(X, y).forget(X[:15], y[:15])
+    fresh, _ = sample(30, 200, seed=3)
+    close(model._joint(fresh), full._joint(fresh), 1e-10)
+    assert model.certificate_.holds
+    assert model.certificate_.notes == full.certificate_.notes
+    assert abs(model.certificate_.digits - full.certificate_.digits) < 0.5
 
 
 def test_a_narrow_class_is_not_a_singular_one():

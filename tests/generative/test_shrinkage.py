@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from sklearn import covariance as peer
 from sklearn.covariance import OAS, EmpiricalCovariance, LedoitWolf, ShrunkCovariance
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
+from suffice import LinearDiscriminantAnalysis
 from suffice.bayes import NormalInverseWishart
 from suffice.generative.principal_axes import principal_axes
 from suffice.generative.shrinkage import Rule, covariance, pooled, rule_of, shrunk_covariance
@@ -69,6 +71,17 @@ def test_oracle_approximating_shrinkage(shape):
     close(found.rounded, expected)
 
 
+@pytest.mark.parametrize("scale", [1e-100, 1e-6, 1e100])
+def test_the_oracles_amount_has_no_units(scale):
+    """Nor has the bound on its error."""
+    X = sample()
+    plain, s = shrunk_covariance(Moments.summarize(X), Rule("oas"))
+    found, t = shrunk_covariance(Moments.summarize(X * scale), Rule("oas"))
+    assert abs(t / s - 1) < 1e-12
+    assert 0.5 < found.of_amount / plain.of_amount < 2
+    assert found.of_amount < 1e-11
+
+
 def test_constant_columns_have_no_scale():
     X = sample()
     X[:, 2] = 7.0
@@ -118,6 +131,14 @@ def test_the_bound_on_the_error_holds():
         allowed = rough.unit * np.multiply.outer(rough.g, rough.g)
         allowed += rough.of_amount * np.multiply.outer(deviations, deviations)
         assert (np.abs(rough.rounded - fine.rounded) <= allowed).all()
+
+
+@pytest.mark.parametrize("scale", [1e-80, 1e-90, 1e-130])
+def test_fourth_powers_that_underflow_prove_nothing(scale):
+    X, y = np.random.default_rng(0).normal(size=(50, 4)), np.arange(50) % 3
+    with pytest.warns(ConvergenceWarning, match="not proved"):
+        LinearDiscriminantAnalysis(shrinkage="auto").fit(X * scale, y)
+    assert LinearDiscriminantAnalysis(shrinkage=0.1).fit(X * scale, y).certificate_.holds
 
 
 def test_rules():

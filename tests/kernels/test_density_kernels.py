@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from suffice.kernels import density
-from suffice.kernels.density import CUBE, EXPONENTIAL, GAUSSIAN, LEAF, log_sums, quarter_sine
+from suffice.kernels.density import CUBE, EXPONENTIAL, GAUSSIAN, LEAF, log_sums
+from suffice.kernels.density_windows import log_window_sums, quarter_sine
 from suffice.numerics.spatial import make_leaves
 
 SHAPES = range(7)
@@ -52,10 +53,12 @@ def compiled(X, weight, groups, queries, left_out, bandwidths, shape):
     mass = leaves.place(np.log(weight) if endless else weight, -np.inf if endless else 0.0)
     out = np.empty((len(queries), len(bandwidths)))
     scales = np.array([scale_of(shape, h) for h in bandwidths])
-    log_sums(
-        leaves.X, mass, leaves.place(groups, -1), mass.max(axis=1), leaves.low, leaves.high,
-        queries, left_out, scales, shape, len(X), out,
-    )  # fmt: skip
+    placed, boxes = (leaves.X, mass, leaves.place(groups, -1)), (leaves.low, leaves.high)
+    asked = queries, left_out, scales, shape
+    if endless:
+        log_sums(*placed, mass.max(axis=1), *boxes, *asked, len(X), out)
+    else:
+        log_window_sums(*placed, *boxes, *asked, out)
     return out
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from suffice.kernels.neighbors import (
     NOBODY,
@@ -16,6 +17,7 @@ from suffice.kernels.neighbors import (
 )
 from suffice.kernels.neighbors_building import grow, turn_leaves
 from suffice.kernels.neighbors_screening import nearest_of_candidates, pairs_below, screen
+from suffice.kernels.neighbors_sparse import nearest_sparse, within_sparse
 from suffice.kernels.neighbors_tree import leaves_of, nearest_in_tree, within_in_tree
 
 KINDS = {"squared": (0, 2.0), "manhattan": (1, 1.0), "chebyshev": (2, 1.0), "power": (3, 1.5)}
@@ -31,7 +33,7 @@ def rank(q, x, metric, p):
         if metric == 2:
             total = max(total, away)
         else:
-            total += (away * away, away, None, away**p)[metric]
+            total += away**p if metric == 3 else (away * away, away)[metric]
     return total
 
 
@@ -237,3 +239,50 @@ def test_boxes_and_halves():
     np.testing.assert_array_equal(np.sort(numbers[there]), np.arange(150))
     np.testing.assert_array_equal(tiles.transpose(0, 2, 1)[there], X[numbers[there]])
     assert np.isinf(tiles.transpose(0, 2, 1)[~there]).all()
+
+
+# --- rows of which most cells are zero -----------------------------------------------------
+
+
+def sparse_table(n=120):
+    rng = np.random.default_rng(5)
+    X = np.round(rng.normal(size=(n, 6)), 1) * (rng.random((n, 6)) < 0.3)
+    queries = np.vstack([X[:2], np.round(rng.normal(size=(2, 6)), 1), np.zeros((1, 6))])
+    return X, queries
+
+
+def entries(X):
+    table = sparse.csr_array(X)
+    squares = np.square(X).sum(axis=1)
+    return table.data, table.indices.astype(np.int64), table.indptr.astype(np.int64), squares
+
+
+@each_kind
+@pytest.mark.parametrize("scale", [1.0, 1e160, 1e-160])  # squares overflow, and vanish
+def test_nearest_sparse(metric, p, scale):
+    X, queries = (scale * one for one in sparse_table())
+    ranks, rows = np.empty((5, 7)), np.empty((5, 7), np.int64)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        by_columns = entries(X.T)[:3]
+        nearest_sparse(*entries(queries), *entries(X), *by_columns, metric, p, 1e-14, ranks, rows)
+        for i, q in enumerate(queries):
+            expected = sorted_rows(q, X, metric, p)[:7]
+            assert list(zip(ranks[i].tolist(), rows[i].tolist(), strict=True)) == expected
+
+
+@each_kind
+def test_within_sparse(metric, p):
+    X, queries = sparse_table()
+    most = sorted_rows(queries[2], X, metric, p)[10][0]
+    arguments = (*entries(queries), *entries(X), *entries(X.T)[:3], metric, p, 1e-14, most)
+    counts, none, nothing = np.empty(5, np.int64), np.empty(0), np.empty(0, np.int64)
+    within_sparse(*arguments, nothing, counts, none, nothing)
+    expected = [[i for i, x in enumerate(X) if rank(q, x, metric, p) <= most] for q in queries]
+    assert counts.tolist() == [len(found) for found in expected]
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    ranks, rows = np.empty(starts[-1]), np.empty(starts[-1], np.int64)
+    within_sparse(*arguments, starts[:-1].copy(), counts, ranks, rows)
+    assert rows.tolist() == [i for found in expected for i in found]
+    assert ranks.tolist() == [
+        rank(queries[i], X[r], metric, p) for i, found in enumerate(expected) for r in found
+    ]

@@ -33,7 +33,7 @@ from suffice.statistics.labelled_sums import LabelledSums
 from suffice.statistics.moments import Moments
 from suffice.statistics.observed import Observed
 from suffice.statistics.pooled_moments import PooledMoments
-from suffice.statistics.rows_and_targets import RowsAndTargets
+from suffice.statistics.rows_and_targets import RowsAndTargets, as_table
 from suffice.statistics.side_by_side import SideBySide
 from suffice.statistics.sufficient_sums import SufficientSums
 from suffice.statistics.sums import Sums
@@ -557,11 +557,12 @@ def by_remainder(block: Rows) -> LabelledSums:
     return LabelledSums.summarize(Z[:, 0].astype(np.int64) % 3, Z * weight[:, None])
 
 
-def repeated(block: Rows) -> RowsAndTargets:
+def repeated(block: Rows, as_sparse: bool = False) -> RowsAndTargets:
     """Rows as often as their weights say, with their first number as the target."""
     there = np.ones(len(block)) if block.weight is None else block.weight
     Z = np.repeat(block.Z, there.astype(np.int64), axis=0)
-    return RowsAndTargets.summarize(Z, Z[:, 0].astype(np.int64))
+    X = sparse.csr_array(Z) if as_sparse else Z
+    return RowsAndTargets.summarize(X, Z[:, 0].astype(np.int64))
 
 
 def targets_agree(a: RowsAndTargets, b: RowsAndTargets) -> None:
@@ -571,7 +572,7 @@ def targets_agree(a: RowsAndTargets, b: RowsAndTargets) -> None:
         return sorted(
             (*x, y)
             for X, Y in zip(rows.X, rows.y, strict=True)
-            for x, y in zip(X.tolist(), Y.tolist(), strict=True)
+            for x, y in zip(sparse.csr_array(as_table(X)).toarray(), Y, strict=True)
         )
 
     assert listed(a) == listed(b)
@@ -644,6 +645,15 @@ SPECIMENS = [
         statistic=RowsAndTargets,
         rows=integer_rows(),
         summarize=repeated,
+        zero=RowsAndTargets.zero,
+        agree=targets_agree,
+        hands_on=True,
+    ),
+    Specimen(
+        name="sparse rows and targets",
+        statistic=RowsAndTargets,
+        rows=integer_rows(),
+        summarize=lambda block: repeated(block, as_sparse=True),
         zero=RowsAndTargets.zero,
         agree=targets_agree,
         hands_on=True,

@@ -33,7 +33,7 @@ def test_volumes_by_counting(metric, p):
     power = {"euclidean": 2, "l1": 1}.get(metric, p)
     share = ((np.abs(points) ** power).sum(axis=1) <= 1).mean()
     model = KNeighborsDensity(1, metric=metric, p=p).fit(np.zeros((2, 3)))
-    volume = np.exp(model._metric(3).log_unit_ball(3))
+    volume = np.exp(model._fitted_metric.log_unit_ball(3))
     assert abs(volume - 8 * share) < 5 * 8 * np.sqrt(0.25 / 200_000)
 
 

@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KernelDensity as Peer
+from sklearn.utils.estimator_checks import check_estimator
 
 import suffice
 from suffice import KernelDensity
@@ -229,7 +230,7 @@ def test_every_row_twice():
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("X", [np.ones((1, 2)), np.ones((9, 2))])
 def test_rows_without_a_difference(rule, X):
-    with pytest.raises(ValueError, match="all rows are equal"):
+    with pytest.raises(ValueError, match="only one sample, or all are equal"):
         KernelDensity(bandwidth=rule).fit(X)
 
 
@@ -246,3 +247,12 @@ def test_units_do_not_matter(factor):
     plain = KernelDensity(bandwidth="leave-one-out").fit(X)
     scaled = KernelDensity(bandwidth="leave-one-out").fit(X * factor)
     assert scaled.bandwidth_ / factor == pytest.approx(plain.bandwidth_, rel=1e-6)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_chosen_bandwidths_keep_scikit_learns_contract(rule):
+    with warnings.catch_warnings():
+        # Its rows are few and alike: the density has no best bandwidth, which a warning says.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = check_estimator(KernelDensity(bandwidth=rule), on_fail=None)
+    assert not [one["check_name"] for one in found if one["status"] == "failed"]

@@ -9,7 +9,7 @@ import pytest
 
 from suffice.numerics.double_double import DoubleDouble
 from suffice.numerics.exact_gram import exact_gram
-from suffice.numerics.symmetric_eigen import decompose
+from suffice.numerics.symmetric_eigen import decompose, leading
 from tests.numerics.rational import exactly
 
 
@@ -110,3 +110,26 @@ def test_vectors_of_nearly_equal_values_are_orthogonal(gap, n):
 def test_nothing():
     assert decompose(np.zeros((0, 0))).vectors.shape == (0, 0)
     assert decompose(DoubleDouble.zeros((0, 0))).values.shape == (0,)
+
+
+# --- low rank ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rank", [0, 1, 5, 30])
+def test_values_of_a_matrix_of_low_rank(rank):
+    rng = np.random.default_rng(rank)
+    Z = rng.normal(size=(rank, 150)) * 10.0 ** rng.uniform(-4, 0, size=(rank, 1))
+    A = Z.T @ Z / max(np.square(Z).sum(axis=0).max(initial=0.0), 1.0)
+    values, vectors, remainder = leading(A, rank)
+    assert len(values) == rank
+    expected = decompose(A)
+    bound = remainder + expected.departure
+    np.testing.assert_allclose(values, expected.values.round()[:rank], rtol=0, atol=bound)
+    np.testing.assert_allclose(expected.values.round()[rank:], 0.0, atol=bound)
+    assert remainder < 1e-13
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(rank), atol=1e-13)
+
+
+def test_a_higher_rank_is_noticed():
+    Z = np.random.default_rng(0).normal(size=(60, 150))
+    assert leading(Z.T @ Z / 60, 20) is None

@@ -497,6 +497,8 @@ def test_dates_are_refused_in_clear_words(tmp_path):
             OneHotEncoder().fit(X)
     with pytest.raises(ValueError, match=r"'day' has type.*Convert dates to numbers"):
         OneHotEncoder().fit(as_source(table))
+    with pytest.raises(TypeError, match="column 0 holds bytes; accepted are numbers"):
+        OneHotEncoder().fit(np.array([[b"a"], [b"b"]], dtype=object))
     with pytest.raises(TypeError, match="column 0 holds date; accepted are numbers"):
         OneHotEncoder().fit(np.array([[days[0].astype("datetime64[D]").item()]], dtype=object))
 

@@ -144,6 +144,19 @@ def test_what_cannot_be_summed(make):
         ClassSums.summarize(make(X), y)
 
 
+def test_a_sum_that_may_have_been_rounded_is_not_called_exact():
+    """2⁵³ + 1 reads 2⁵³, whether a block or a merge added it up."""
+    large, one = np.array([[2.0**53, 1.0]]), np.array([[1.0, 0.0]])
+    y = np.zeros(1, dtype=np.int64)
+    in_block = ClassSums.summarize(np.vstack([large, one]), np.repeat(y, 2))
+    merged = ClassSums.merge([ClassSums.summarize(X, y) for X in (large, one)])
+    for found in (in_block, merged):
+        assert not found.is_exact
+        away = abs(int(found.sums[0, 0]) - (2**53 + 1))
+        assert away <= np.broadcast_to(found.error, found.sums.shape)[0, 0]
+    assert ClassSums.summarize(np.array([[2.0**53 - 1]]), y).is_exact
+
+
 def test_sums_beyond_what_float64_counts_are_not_called_exact():
     X = np.full((3, 1), 2.0**51)
     parts = [ClassSums.summarize(X, np.zeros(3, int)) for _ in range(4)]

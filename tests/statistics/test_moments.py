@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, DoubleDouble
-from suffice.statistics import moments, products
+from suffice.statistics import block_moments, products
 from suffice.statistics.moments import Moments
 from suffice.statistics.products import rows_per_product
 from tests.numerics import rational
@@ -576,7 +576,7 @@ def test_means_have_three_words(block):
 
 def test_the_middle_of_a_column_is_on_a_coarse_grid():
     Z = np.array([[0.1, 7.0, -1e9], [0.9, 7.0, 1e9 + 1]])
-    middle = moments._middle(Z)
+    middle = block_moments._middle(Z)
     assert middle[1] == 7.0
     assert Z[0, 0] <= middle[0] <= Z[1, 0]
     assert exactly(middle[0]).denominator <= 2**8

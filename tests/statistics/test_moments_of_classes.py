@@ -98,6 +98,9 @@ def test_classes_summed_together_are_those_summed_apart(weighted, layout):
     X = layout(X)
     weight = np.random.default_rng(1).uniform(0.1, 3, size=9000) if weighted else None
     found = LabelledMoments.summarize(X, y, weight)
+    if weighted:
+        again = LabelledMoments.summarize(X, y, weight.astype(np.longdouble))
+        np.testing.assert_array_equal(again.within.scatter, found.within.scatter)
     for k, part in enumerate(found.parts):
         alone = Moments.summarize(X[y == k], None, None if weight is None else weight[y == k])
         assert part.count == alone.count
@@ -106,6 +109,14 @@ def test_classes_summed_together_are_those_summed_apart(weighted, layout):
         units = part.error_unit + alone.error_unit
         assert (abs(part.scatter - alone.scatter) <= units * np.multiply.outer(root, root)).all()
         assert (abs(part.mean.hi - alone.mean.hi) <= units * root / np.sqrt(part.count)).all()
+
+
+def test_many_classes_of_many_columns_are_summed_one_by_one():
+    """Where their products weigh more than the rows, no second copy of all of them is made."""
+    X, y = sample(4000, 100, 20)
+    found = LabelledMoments.summarize(X, y)
+    for k, part in enumerate(found.parts):
+        np.testing.assert_array_equal(part.scatter, Moments.summarize(X[y == k]).scatter)
 
 
 def test_a_centre_far_from_the_mean_is_moved():

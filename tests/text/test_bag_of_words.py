@@ -428,6 +428,26 @@ def test_more_that_is_refused(parameters, documents, weight, message):
         BagOfWords(**parameters).fit_transform(documents, sample_weight=weight)
 
 
+@pytest.mark.parametrize("dense", [False, True])
+def test_counts_do_not_wrap_around(dense):
+    documents = ["a rose", "rose " * 128 + "red"]
+    bag = BagOfWords(dtype=np.int8, sparse_output=not dense)
+    message = "occurs 128 times in document 1 .* dtype=int8 cannot hold"
+    with pytest.raises(ValueError, match=message):
+        bag.fit_transform(documents)
+    assert not hasattr(bag, "vocabulary_")
+    with pytest.raises(ValueError, match=message):
+        bag.fit(documents).transform(documents)
+    for dtype in (np.uint8, np.int16, np.float32):
+        found = BagOfWords(dtype=dtype).fit_transform(documents)
+        assert found.dtype == dtype
+        assert found.toarray().tolist() == [[0, 1, 0], [1, 128, 0]]
+    known = BagOfWords(dtype=np.int8).fit(documents)
+    assert known.transform(["rose " * 127]).toarray().tolist() == [[0, 127, 0]]
+    assert BagOfWords(dtype=np.int8, binary=True).fit_transform(documents).max() == 1
+    assert BagOfWords(dtype=bool).fit_transform(documents).toarray()[1].tolist() == [1, 1, 0]
+
+
 def test_one_row_of_counts_is_no_matrix():
     bag = BagOfWords().fit(VERSES)
     with pytest.raises(ValueError, match="in 1 dimensions"):

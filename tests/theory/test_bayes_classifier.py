@@ -420,8 +420,44 @@ def test_more_that_is_refused():
         BayesClassifier([gauss(0.0), gauss(2.0)], ["a", "b"])
     with pytest.raises(ValueError, match="finite"):
         MultivariateGaussian([0.0, np.nan], 1.0)
-    for wrong, n in ((3, 2), (-1, 2)):
+    for wrong, n in ((3, 2), (-1, 2), (2.5, 10), (3, 20.5), ("3", 20), (None, 3)):
         with pytest.raises(ValueError, match="impossible"):
             clopper_pearson(wrong, n)
-    with pytest.raises(ValueError, match="confidence"):
-        clopper_pearson(1, 2, 95)
+    for confidence in (95, "most", np.nan):
+        with pytest.raises(ValueError, match="confidence"):
+            clopper_pearson(1, 2, confidence)
+    for n in (-1, 1.5, "a", None, True):
+        for source in (ideal, ideal.densities[0], MultivariateGaussian([0.0, 1.0], 2.0)):
+            with pytest.raises(ValueError, match="accepted are whole numbers"):
+                source.sample(n)
+    for weight in ([-1.0, 2.0], [np.nan, 1.0], [1.0], [0.0, 0.0]):
+        with pytest.raises(ValueError, match="weight"):
+            ideal.score([0.0, 1.0], [0, 1], weight)
+    with pytest.raises(ValueError, match="no row"):
+        ideal.score([], [])
+    with pytest.raises(ValueError, match="accepted are"):
+        MultivariateGaussian([], 1.0)
+
+
+def test_a_gaussian_stays_what_it_is():
+    mean, covariance = np.zeros(2), np.eye(2)
+    law = MultivariateGaussian(mean, covariance)
+    before = law.log_density([[1.0, 1.0]])
+    mean[0] = covariance[0, 0] = 5.0
+    np.testing.assert_array_equal(law.log_density([[1.0, 1.0]]), before)
+    with pytest.raises(ValueError, match="read-only"):
+        law.mean[0] = 5.0
+
+
+def test_parameters_of_conjugate_pairs():
+    """Which of two coins is it, whose probabilities are known by their distributions alone?"""
+    coins = BayesClassifier([BetaBernoulli(2.0, 3.0), BetaBernoulli(3.0, 2.0)])
+    assert coins.error().value == pytest.approx(stats.beta(2, 3).sf(0.5), rel=1e-10)
+    assert coins.predict_proba([0.0, 0.25]).tolist() == [[0.5, 0.5], [0.75, 0.25]]
+    rates = BayesClassifier([GammaPoisson(1.0, 1.0), GammaPoisson(1.0, 4.0)])
+    crossing = np.log(4.0) / 3.0  # e^−x = 4 e^−4x
+    expected = 0.5 * (stats.expon.cdf(crossing) + stats.expon(scale=0.25).sf(crossing))
+    assert rates.error().value == pytest.approx(expected, rel=1e-9)
+    for pair in (NormalInverseGamma(), DirichletCategorical([1.0, 2.0])):
+        with pytest.raises(TypeError, match=r"predictive\(\)"):
+            BayesClassifier([pair, pair])

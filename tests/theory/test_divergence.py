@@ -186,3 +186,27 @@ def test_tails_too_heavy_for_a_finite_divergence():
         assert kl_divergence(stats.cauchy(), stats.norm()) > 1e6
     with pytest.raises(ValueError, match="tolerance"):
         kl_divergence(stats.cauchy(), stats.norm(), tolerance=np.nan)
+
+
+@pytest.mark.parametrize("ratio", [1e-300, 1e-100, 1e100])
+def test_scales_far_apart(ratio):
+    """½ (r² − 1 − log r²) of two deviations, r² beyond the range of float64."""
+    logarithm = 2 * np.log(ratio)
+    expected = 0.5 * (-1.0 - logarithm) if ratio < 1 else 0.5 * (1e200 - 1.0 - logarithm)
+    narrow, wide = Gaussian().at(0.0, ratio), Gaussian().at(0.0, 1.0 / ratio)
+    assert kl_divergence(narrow, wide) == pytest.approx(expected, rel=1e-14)
+    several = [MultivariateGaussian([0.0, 0.0], v) for v in (ratio, 1.0 / ratio)]
+    assert kl_divergence(*several) == pytest.approx(2 * expected, rel=1e-14)
+    # D(1, r⁻²) for waiting times, with 1/r² above the range or r⁻² − 1 + log r².
+    short, long = (Exponential().at(rate) for rate in (1.0 / ratio, ratio))
+    assert kl_divergence(short, long) == pytest.approx(
+        -1.0 - logarithm if ratio < 1 else 1e200 - 1.0 - logarithm, rel=1e-14
+    )
+
+
+def test_divergences_beyond_the_range_are_infinite():
+    with np.errstate(all="raise"):
+        assert kl_divergence(Gaussian().at(0.0, 1.0), Gaussian().at(1e200, 1.0)) == np.inf
+        assert kl_divergence(Gaussian().at(0.0, 1e300), Gaussian().at(0.0, 1e-300)) == np.inf
+        far = [MultivariateGaussian([m, 0.0], 1.0) for m in (0.0, 1e200)]
+        assert kl_divergence(*far) == np.inf

@@ -12,18 +12,21 @@ to the counts: Laplace's rule of succession, (ones + 1) / (rows + 2).
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, xlog1py, xlogy
 
-from suffice.bayes.conjugate import Conjugate, Interval, numbers, plain, shortest, shown
+from suffice.bayes.conjugate import Conjugate, Interval, shortest
 from suffice.bayes.predictive_counts import BetaBinomial
 from suffice.bayes.pseudo_statistics import Counts, stacked, summed
 from suffice.bayes.rises import log_shares_evidence
 from suffice.bayes.smoothing import smoothed_share
+from suffice.bayes.values import ANY, numbers, plain, shown
 from suffice.families import Bernoulli, Beta, SufficientSums
+from suffice.families.sampling import number_of_draws
 from suffice.numerics.double_double import Array
 
 
@@ -37,7 +40,7 @@ class BetaBernoulli(Conjugate):
 
     Attributes
     ----------
-    alpha, beta : arrays of shape (…)
+    alpha, beta : floats or arrays of shape (…)
         The same with the rows' counts.
 
     Notes
@@ -101,7 +104,7 @@ class BetaBernoulli(Conjugate):
             return plain(counts[..., 0] / total * (counts[..., 1] / total) / (total + 1.0))
 
     def quantile(self, q: Any) -> Any:
-        return plain(betaincinv(self.alpha, self.beta, q))
+        return plain(betaincinv(self.alpha, self.beta, self._asked(q)))
 
     def _shortest(self, level: float) -> Interval:
         return shortest_shares(self, np.asarray(self.alpha), np.asarray(self.beta), level)
@@ -113,18 +116,19 @@ class BetaBernoulli(Conjugate):
     def sample(self, n: int, random_state: Any = None) -> Array:
         self._require_proper("no draws")
         counts = self._both.counts
-        return np.asarray(Beta().sample(counts, (n, *counts.shape[:-1]), random_state))
+        shape = (number_of_draws(n), *counts.shape[:-1])
+        return np.asarray(Beta().sample(counts, shape, random_state))
 
     def predictive(self, trials: int = 1) -> BetaBinomial:
         """The number of ones among the next `trials` rows."""
-        if trials < 1 or trials != int(trials):
-            raise ValueError(f"trials is {trials!r}; it must be an integer of at least 1")
+        if not (isinstance(trials, Integral) and 1 <= trials < 2**53):
+            raise ValueError(f"trials is {trials!r}; it must be an integer from 1 to below 2^53")
         self._require_proper("no predictive distribution")
         return BetaBinomial(np.asarray(self.alpha), np.asarray(self.beta), int(trials))
 
     def given(self, ones: Any, zeros: Any) -> Self:
         """What is known once so many ones and zeros were seen, too: arrays of shape (…)."""
-        both = numbers("ones", ones, 0.0), numbers("zeros", zeros, 0.0)
+        both = numbers("ones", ones, 0.0, most=ANY), numbers("zeros", zeros, 0.0, most=ANY)
         return self._added(Counts(np.stack(np.broadcast_arrays(*both), axis=-1)))
 
     def summarize(self, data: Any, sample_weight: Any = None) -> Counts:
@@ -137,6 +141,8 @@ class BetaBernoulli(Conjugate):
         if isinstance(value, Counts):
             return value
         if isinstance(value, SufficientSums):
+            if value.total.shape != (1,) or not 0 <= value.total.hi[0] <= value.weight.hi:
+                raise ValueError("these are not the sums of zeros and ones")
             return _of_sums(value)
         raise TypeError(
             "the statistic of BetaBernoulli is the SufficientSums of suffice.families.Bernoulli, "

@@ -16,9 +16,10 @@ from scipy import linalg
 
 from suffice.bayes.pseudo_scatter import PseudoScatter
 from suffice.numerics.double_double import UNIT, Array
+from suffice.statistics.products import LARGEST_SQUARE
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CoefficientPrior:
     """θ | σ² ~ N(mean, σ² P⁻¹).
 
@@ -61,10 +62,20 @@ class CoefficientPrior:
                 f"prior_precision must be one number, one for each of the {n_columns} columns, or "
                 f"a matrix of shape ({n_columns}, {n_columns}), got an array of shape {P.shape}"
             )
+        made = cls._checked(P, m)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not made.precision.square(m) <= LARGEST_SQUARE:
+                raise ValueError(
+                    "prior_mean is too large: its square, times prior_precision, overflows"
+                )
+        return made
+
+    @classmethod
+    def _checked(cls, P: Array, m: Array) -> CoefficientPrior:
         if P.ndim == 2 and np.count_nonzero(P - np.diag(np.diagonal(P))):
             return _of_matrix(P, m)
         diagonal = np.diagonal(P) if P.ndim == 2 else P
-        diagonal = np.broadcast_to(diagonal, n_columns).astype(np.float64)
+        diagonal = np.broadcast_to(diagonal, m.shape).astype(np.float64)
         if (diagonal < 0).any():
             raise ValueError(f"prior_precision must not be negative, got {diagonal.min():g}")
         proper = diagonal[diagonal > 0]

@@ -23,6 +23,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.bayes.values import numbers, plain
 from suffice.numerics.double_double import Array
 
 Kind = Literal["equal-tailed", "shortest"]
@@ -81,7 +82,13 @@ class Conjugate(ABC):
     @classmethod
     def merge(cls, posteriors: Sequence[Self]) -> Self:
         """The posterior of the rows of all of them, from the prior that they share."""
-        merged, *others = posteriors
+        every = list(posteriors)
+        if not every:
+            raise ValueError("there is nothing to merge: give at least one posterior")
+        for one in every:
+            if not isinstance(one, cls):
+                raise TypeError(f"accepted are posteriors of {cls.__name__}, got {one!r}")
+        merged, *others = every
         for other in others:
             merged = merged + other
         return merged
@@ -95,7 +102,7 @@ class Conjugate(ABC):
                     f"cannot merge {self!r} and {other!r}: their priors differ, and only one "
                     "of them can be counted"
                 )
-            return self._added(other.statistics)
+            return self if other.statistics is None else self._added(other.statistics)
         return self._added(self._as_statistic(other))
 
     __radd__ = __add__
@@ -163,7 +170,15 @@ class Conjugate(ABC):
 
     @abstractmethod
     def quantile(self, q: Any) -> Any:
-        """The value below which each parameter lies with probability `q`."""
+        """The value below which each parameter lies with probability `q`, from 0 to 1.
+
+        An array `q` broadcasts with what `mean` returns.
+        """
+
+    def _asked(self, q: Any) -> Array:
+        """The probabilities of quantiles that exist."""
+        self._require_proper("no quantiles")
+        return numbers("q", q, 0.0, most=1.0)
 
     def interval(self, level: float = 0.95, kind: Kind = "equal-tailed") -> Any:
         """A credible interval of each parameter.
@@ -185,6 +200,7 @@ class Conjugate(ABC):
         if kind not in ("equal-tailed", "shortest"):
             raise ValueError(f'kind is {kind!r}; accepted are "equal-tailed" and "shortest"')
         self._require_proper("no interval")
+        level = float(level)
         if kind == "shortest":
             return self._shortest(level)
         return Interval(self.quantile((1 - level) / 2), self.quantile((1 + level) / 2))
@@ -199,7 +215,7 @@ class Conjugate(ABC):
 
     @abstractmethod
     def sample(self, n: int, random_state: Any = None) -> Any:
-        """Draws of the parameters, along a new first axis."""
+        """`n` draws of the parameters, along a new first axis."""
 
     @abstractmethod
     def predictive(self) -> Any:
@@ -224,7 +240,14 @@ class Conjugate(ABC):
         else:
             raise ValueError("no rows were seen: pass those whose evidence is asked for")
         self._from(prior)._require_proper("no evidence")
-        return plain(self._log_evidence(prior, rows))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            value = plain(self._log_evidence(prior, rows))
+        if not np.isfinite(value).all():
+            raise ValueError(
+                f"the evidence under {self!r} is beyond float64's range: its numbers, or those of "
+                "the rows, are too large or too small; rescale them"
+            )
+        return value
 
     @abstractmethod
     def _log_evidence(self, prior: Any, rows: Any) -> Array:
@@ -251,35 +274,12 @@ def shortest(
 
     While the density at the lower end is the smaller one, an interval further up is shorter.
     """
-    low, high = np.zeros(shape), np.full(shape, 1.0 - level)
+    wide = max(level, 1e-8)  # the ends of a narrower one are told apart by rounding alone
+    low, high = np.zeros(shape), np.full(shape, 1.0 - wide)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for _ in range(60):
             p = 0.5 * (low + high)
-            up = log_density(quantile(p)) < log_density(quantile(p + level))
+            up = log_density(quantile(p)) < log_density(quantile(p + wide))
             low, high = np.where(up, p, low), np.where(up, high, p)
-        p = 0.5 * (low + high)
+        p = 0.5 * (low + high) + 0.5 * (wide - level)
         return Interval(plain(quantile(p)), plain(quantile(p + level)))
-
-
-def numbers(name: str, value: Any, least: float = -np.inf, *, open_end: bool = False) -> Array:
-    """A hyper-parameter or sum as a finite float64 array, with no entry below `least`."""
-    try:
-        array = np.array(value, dtype=np.float64)  # a copy: what is known does not change
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers, got {value!r}") from None
-    fine = (array > least) if open_end else (array >= least)
-    if not (fine & (array < np.inf)).all():
-        bad = array[~(fine & (array < np.inf))].flat[0]
-        bound = "" if least == -np.inf else f" and {'above' if open_end else 'at least'} {least:g}"
-        raise ValueError(f"{name} holds {float(bad)!r}; accepted are finite numbers{bound}")
-    return array
-
-
-def plain(value: Any) -> Any:
-    """One number as a Python float; arrays as they are."""
-    return float(value) if np.ndim(value) == 0 else np.asarray(value)
-
-
-def shown(value: Any) -> str:
-    """A number as it is, and an array by its shape."""
-    return repr(value) if np.ndim(value) == 0 else f"<array of shape {np.shape(value)}>"

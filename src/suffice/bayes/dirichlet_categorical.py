@@ -12,7 +12,8 @@ Laplace's.  α = 0 smooths nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -20,12 +21,14 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from suffice.bayes.beta_bernoulli import modes, shortest_shares
-from suffice.bayes.conjugate import Conjugate, Interval, numbers, shown
+from suffice.bayes.conjugate import Conjugate, Interval
 from suffice.bayes.predictive_counts import CategoricalShares
 from suffice.bayes.pseudo_statistics import Counts, stacked, summed
 from suffice.bayes.rises import log_shares_evidence
 from suffice.bayes.smoothing import smoothed_share
+from suffice.bayes.values import ANY, numbers, shown
 from suffice.families import Categorical, Dirichlet, SufficientSums
+from suffice.families.sampling import number_of_draws
 from suffice.numerics.double_double import Array
 from suffice.numerics.newton_dirichlet import log_shares, sum_of_others
 
@@ -68,9 +71,7 @@ class DirichletCategorical(Conjugate):
         values = numbers("alpha", alpha, 0.0)
         size = None if values.ndim == 0 else values.shape[-1]
         if categories is not None:
-            self._family: Categorical | None = Categorical(
-                categories if isinstance(categories, int) else tuple(categories)
-            )
+            self._family: Categorical | None = _of_categories(categories)
             known = self._family.dimension
             if size not in (None, known):
                 raise ValueError(f"alpha has {size} categories along its last axis, not {known}")
@@ -131,10 +132,15 @@ class DirichletCategorical(Conjugate):
             return np.asarray(alpha / total * (sum_of_others(alpha) / total) / (total + 1.0))
 
     def quantile(self, q: Any) -> Array:
-        """Quantiles of each share by itself, which is Beta(αⱼ, α₀ − αⱼ)."""
-        return np.asarray(betaincinv(self._known, sum_of_others(self._known), q))
+        """Quantiles of each share by itself, which is Beta(αⱼ, α₀ − αⱼ); 1 of a single category."""
+        alpha, q = self._known, self._asked(q)
+        if alpha.shape[-1] == 1:
+            return np.ones(np.broadcast_shapes(alpha.shape, q.shape))
+        return np.asarray(betaincinv(alpha, sum_of_others(alpha), q))
 
     def _shortest(self, level: float) -> Interval:
+        if self._known.shape[-1] == 1:
+            return self.interval(level)
         return shortest_shares(self, self._known, sum_of_others(self._known), level)
 
     def log_density(self, value: Any) -> Any:
@@ -143,9 +149,10 @@ class DirichletCategorical(Conjugate):
 
     def sample(self, n: int, random_state: Any = None) -> Array:
         self._require_proper("no draws")
-        alpha = self._known
-        family = Dirichlet(alpha.shape[-1])
-        return family.sample(alpha, (n, *alpha.shape[:-1]), random_state)
+        alpha, n = self._known, number_of_draws(n)
+        if alpha.shape[-1] == 1:
+            return np.ones((n, *alpha.shape))
+        return Dirichlet(alpha.shape[-1]).sample(alpha, (n, *alpha.shape[:-1]), random_state)
 
     def predictive(self) -> CategoricalShares:
         """The next category."""
@@ -171,12 +178,21 @@ class DirichletCategorical(Conjugate):
     def _as_statistic(self, value: Any) -> Counts:
         if isinstance(value, SufficientSums):
             value = value.total.round()
-        counts = value.counts if isinstance(value, Counts) else numbers("counts", value, 0.0)
+            if (value < 0).any():
+                raise ValueError("these are not the sums of categories")
+        counts = (
+            value.counts if isinstance(value, Counts) else numbers("counts", value, 0.0, most=ANY)
+        )
         known = None if self.alpha.ndim == 0 else self.alpha.shape[-1]
         if counts.ndim == 0 or known not in (None, counts.shape[-1]):
             size = "categories" if known is None else known
             raise ValueError(f"counts have shape {counts.shape}; accepted is (…, {size})")
         return Counts(counts)
+
+    def _same_prior(self, other: Self) -> bool:
+        mine, others = self._family, other._family
+        same_names = mine is None or others is None or mine.categories == others.categories
+        return super()._same_prior(other) and same_names
 
     def _log_evidence(self, prior: Counts, rows: Counts) -> Array:
         return log_shares_evidence(prior.counts, rows.counts)
@@ -184,3 +200,14 @@ class DirichletCategorical(Conjugate):
     def __repr__(self) -> str:
         few = self.alpha.ndim < 2 and self.alpha.size <= 8
         return f"DirichletCategorical(alpha={self.alpha.tolist() if few else shown(self.alpha)})"
+
+
+def _of_categories(categories: Any) -> Categorical:
+    """The family of a number of categories, or of labels in some order."""
+    if isinstance(categories, bool) or not isinstance(categories, Integral | Iterable):
+        raise ValueError(
+            f"categories is {categories!r}; accepted are their number, or labels that differ"
+        )
+    if isinstance(categories, Integral):
+        return Categorical(int(categories))
+    return Categorical(categories if isinstance(categories, str) else list(categories))

@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, xlogy
 
-from suffice.bayes.conjugate import Conjugate, Interval, numbers, plain, shortest, shown
+from suffice.bayes.conjugate import Conjugate, Interval, shortest
 from suffice.bayes.predictive_counts import NegativeBinomial
 from suffice.bayes.pseudo_statistics import Events, stacked, summed
+from suffice.bayes.values import ANY, numbers, plain, shown
 from suffice.families import Gamma, Poisson, SufficientSums
+from suffice.families.sampling import number_of_draws
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.numerics.gamma_functions import stirling_remainder
 from suffice.numerics.logarithm import log_pair
@@ -82,7 +84,7 @@ class GammaPoisson(Conjugate):
 
     def mean(self) -> Any:
         """a / b; NaN where both are 0, and ∞ where only the rate is."""
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             return plain((self._both.total.round()) / (self._both.weight.round()))
 
     def map(self) -> Any:
@@ -96,13 +98,15 @@ class GammaPoisson(Conjugate):
         if not (self._both.weight.hi > 0).all():
             raise ValueError(f"{self!r} has no mode: its rate must be positive")
         above = (self._both.total - 1.0).round()
-        return plain(np.maximum(above, 0.0) / self._both.weight.round())
+        with np.errstate(over="ignore"):
+            return plain(np.maximum(above, 0.0) / self._both.weight.round())
 
     def variance(self) -> Any:
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             return plain(self.mean() / self._both.weight.round())
 
     def quantile(self, q: Any) -> Any:
+        q = self._asked(q)
         with np.errstate(over="ignore"):
             return plain(gammaincinv(self.shape, q) / self.rate)
 
@@ -117,11 +121,12 @@ class GammaPoisson(Conjugate):
     def sample(self, n: int, random_state: Any = None) -> Array:
         self._require_proper("no draws")
         eta = Gamma().natural(self.shape, self.rate)
-        return Gamma().sample(eta, (n, *eta.shape[:-1]), random_state)
+        return Gamma().sample(eta, (number_of_draws(n), *eta.shape[:-1]), random_state)
 
     def predictive(self, exposure: float = 1.0) -> NegativeBinomial:
         """The number of events in the next row, or in an `exposure` of as many rows."""
-        numbers("exposure", exposure, 0.0, open_end=True)
+        if numbers("exposure", exposure, 0.0, open_end=True).ndim:
+            raise ValueError(f"exposure is {exposure!r}; accepted is one number above 0")
         self._require_proper("no predictive distribution")
         return NegativeBinomial(np.asarray(self.shape), np.asarray(self.rate), float(exposure))
 
@@ -130,7 +135,8 @@ class GammaPoisson(Conjugate):
 
         Instead of rows there may be an exposure.  Sums alone do not tell the evidence.
         """
-        total, weight = numbers("events", events, 0.0), numbers("rows", rows, 0.0)
+        total = numbers("events", events, 0.0, most=ANY)
+        weight = numbers("rows", rows, 0.0, most=ANY)
         return self._added(Events(DoubleDouble.of(total), DoubleDouble.of(weight), None))
 
     def summarize(self, data: Any, sample_weight: Any = None) -> Events:
@@ -143,6 +149,8 @@ class GammaPoisson(Conjugate):
         if isinstance(value, Events):
             return value
         if isinstance(value, SufficientSums):
+            if value.total.shape != (1,) or value.total.hi[0] < 0:
+                raise ValueError("these are not the sums of counts of events")
             return _of_sums(value)
         raise TypeError(
             "the statistic of GammaPoisson is the SufficientSums of suffice.families.Poisson, "
@@ -174,4 +182,7 @@ def _of_sums(sums: Any) -> Events:
 
 def _stirling(events: Events) -> DoubleDouble:
     """x log(x / w) − x."""
-    return log_pair(events.total / events.weight) * events.total - events.total
+    ratio = events.total / events.weight
+    if not np.isfinite(ratio.hi).all():
+        return ratio * np.nan
+    return log_pair(ratio) * events.total - events.total

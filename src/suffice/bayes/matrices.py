@@ -27,15 +27,16 @@ def solved(root: Array, side: Array) -> Array:
     return np.asarray(np.linalg.solve(root, np.broadcast_to(side, (*lead, *side.shape[-2:]))))
 
 
-def check_semi_definite(scatter: Array) -> None:
-    """Raise ValueError unless psi is symmetric and, up to rounding, positive semi-definite."""
+def check_semi_definite(name: str, scatter: Array) -> None:
+    """Raise ValueError unless matrices are symmetric and, up to rounding, semi-definite."""
     size = np.abs(scatter).max(axis=(-2, -1), initial=0.0)
-    if not np.allclose(scatter, np.swapaxes(scatter, -1, -2), rtol=0, atol=1e-12 * size.max()):
-        raise ValueError("psi must be symmetric, and this matrix is not")
+    odd = np.abs(scatter - np.swapaxes(scatter, -1, -2)).max(axis=(-2, -1), initial=0.0)
+    if (odd > 1e-12 * size).any():
+        raise ValueError(f"{name} must be symmetric, and this matrix is not")
     least = np.linalg.eigvalsh(scatter).min(axis=-1)
     if (least < -1e-12 * size * scatter.shape[-1]).any():
         raise ValueError(
-            f"psi must be positive semi-definite; it has the eigenvalue {least.min():.3g}"
+            f"{name} must be positive semi-definite; it has the eigenvalue {least.min():.3g}"
         )
 
 

@@ -17,16 +17,17 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainccinv, stdtrit
+from scipy.special import gammainccinv
 
-from suffice.bayes.conjugate import Conjugate, Interval, Kind, numbers, plain, shortest, shown
-from suffice.bayes.predictive_numbers import StudentT
+from suffice.bayes.conjugate import Conjugate, Interval, Kind, shortest
+from suffice.bayes.predictive_numbers import StudentT, student_quantile
 from suffice.bayes.pseudo_statistics import Spread
 from suffice.bayes.rises import log_gamma_rise, log_growth
 from suffice.bayes.spreads import SPREADS, as_spread, spread_of_rows, spread_of_sums
+from suffice.bayes.values import amount, mean_of, numbers, plain, shown, two
 from suffice.families import Gamma
 from suffice.families.gaussian import LOG_2PI, normal_log_density
-from suffice.families.sampling import generator, log_gamma_variates
+from suffice.families.sampling import generator, log_gamma_variates, number_of_draws
 from suffice.numerics.double_double import Array, DoubleDouble
 
 
@@ -80,10 +81,10 @@ class NormalInverseGamma(Conjugate):
 
     def __init__(self, mu: Any = 0.0, kappa: Any = 1.0, alpha: Any = 1.0, beta: Any = 1.0) -> None:
         m, k, a, b = np.broadcast_arrays(
-            numbers("mu", mu),
-            numbers("kappa", kappa, 0.0),
-            numbers("alpha", alpha, -1.5),
-            numbers("beta", beta, 0.0),
+            mean_of("mu", mu),
+            amount("kappa", kappa),
+            amount("alpha", alpha, -1.5),
+            amount("beta", beta),
         )
         self._begin(Spread(k, DoubleDouble.of(m), 2.0 * b, 2.0 * a))
 
@@ -144,16 +145,16 @@ class NormalInverseGamma(Conjugate):
     def variance(self) -> MeanAndVariance:
         """β / (κ (α − 1)) and β² / ((α − 1)² (α − 2)); ∞ where they diverge."""
         a, b = np.asarray(self.alpha), np.asarray(self.beta)
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             mean = b / (a - 1.0)
             of_mean = np.where(a > 1, mean / self._both.weight, np.inf)
             of_variance = np.where(a > 2, mean * mean / (a - 2.0), np.inf)
         return MeanAndVariance(plain(of_mean), plain(of_variance))
 
     def quantile(self, q: Any) -> MeanAndVariance:
-        a, b = np.asarray(self.alpha), np.asarray(self.beta)
+        q, a, b = self._asked(q), np.asarray(self.alpha), np.asarray(self.beta)
         with np.errstate(over="ignore", divide="ignore"):
-            mu = self.mu + np.sqrt(b / a / self._both.weight) * stdtrit(2.0 * a, q)
+            mu = self.mu + np.sqrt(b / a / self._both.weight) * student_quantile(2.0 * a, q)
             return MeanAndVariance(plain(mu), plain(b / gammainccinv(a, q)))
 
     def interval(self, level: float = 0.95, kind: Kind = "equal-tailed") -> MeanAndVariance:
@@ -170,7 +171,8 @@ class NormalInverseGamma(Conjugate):
     def log_density(self, value: Any) -> Any:
         """log p(μ, σ²) at a pair (mu, variance)."""
         self._require_proper("no density")
-        mu, variance = numbers("mu", value[0]), numbers("variance", value[1], 0.0, open_end=True)
+        first, second = two(("mu", "variance"), value)
+        mu, variance = numbers("mu", first), numbers("variance", second, 0.0, open_end=True)
         # 1/σ² is gamma distributed, and |d(1/σ²)/dσ²| = 1/σ⁴.
         of_precision = Gamma().log_density(1.0 / variance, Gamma().natural(self.alpha, self.beta))
         given = normal_log_density(mu, np.asarray(self.mu), variance / self._both.weight)
@@ -180,17 +182,18 @@ class NormalInverseGamma(Conjugate):
         self._require_proper("no draws")
         rng = generator(random_state)
         a, b, m = (np.asarray(one) for one in (self.alpha, self.beta, self.mu))
-        shape = (n, *np.broadcast_shapes(a.shape, b.shape, m.shape))
+        shape = (number_of_draws(n), *np.broadcast_shapes(a.shape, b.shape, m.shape))
         with np.errstate(over="ignore"):
             variance = b * np.exp(-log_gamma_variates(a, shape, rng))
-        sd = np.sqrt(variance / self._both.weight)
+            sd = np.sqrt(variance / self._both.weight)
         return MeanAndVariance(np.asarray(m + sd * rng.standard_normal(shape)), variance)
 
     def predictive(self) -> StudentT:
         """The next row: a t of 2α degrees of freedom, of squared scale β (κ + 1) / (α κ)."""
         self._require_proper("no predictive distribution")
         a = np.asarray(self.alpha)
-        scale = np.asarray(self.beta) / a * (1.0 + 1.0 / self._both.weight)
+        with np.errstate(over="ignore"):
+            scale = np.asarray(self.beta) / a * (1.0 + 1.0 / self._both.weight)
         return StudentT(2.0 * a, np.asarray(self.mu), np.asarray(scale))
 
     def given(self, weight: Any, mean: Any, scatter: Any) -> Self:

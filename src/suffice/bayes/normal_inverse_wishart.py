@@ -16,13 +16,14 @@ Reference: Gelman et al., "Bayesian Data Analysis" (2013), chapter 3.6.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainccinv, multigammaln, stdtrit
+from scipy.special import gammainccinv, multigammaln
 
-from suffice.bayes.conjugate import Conjugate, Interval, Kind, numbers, plain, shown
+from suffice.bayes.conjugate import Conjugate, Interval, Kind
 from suffice.bayes.matrices import (
     check_semi_definite,
     cholesky,
@@ -31,13 +32,14 @@ from suffice.bayes.matrices import (
     solved,
 )
 from suffice.bayes.normal_inverse_gamma import shortest_variances
-from suffice.bayes.predictive_numbers import MultivariateT
+from suffice.bayes.predictive_numbers import MultivariateT, student_quantile
 from suffice.bayes.pseudo_scatter import PseudoScatter
 from suffice.bayes.pseudo_statistics import JointSpread
 from suffice.bayes.rises import log_gamma_rise, log_growth
 from suffice.bayes.spreads import as_joint_spread, joint_spread_of_rows, joint_spread_of_sums
+from suffice.bayes.values import amount, mean_of, numbers, plain, shown, two
 from suffice.families.gaussian import LOG_2PI
-from suffice.families.sampling import generator
+from suffice.families.sampling import generator, number_of_draws
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.statistics.moments import Moments
 
@@ -94,8 +96,8 @@ class NormalInverseWishart(Conjugate):
     """
 
     def __init__(self, mu: Any, kappa: Any = 1.0, nu: Any = None, psi: Any = 1.0) -> None:
-        m, k = numbers("mu", mu), numbers("kappa", kappa, 0.0)
-        if m.ndim == 0:
+        m, k = mean_of("mu", mu), amount("kappa", kappa)
+        if m.ndim == 0 or m.shape[-1] == 0:
             raise ValueError("mu has one number for each column: give an array of shape (columns,)")
         d = m.shape[-1]
         scatter = numbers("psi", psi)
@@ -105,8 +107,8 @@ class NormalInverseWishart(Conjugate):
             raise ValueError(
                 f"psi has shape {scatter.shape}; accepted are numbers and (…, {d}, {d})"
             )
-        check_semi_definite(scatter)
-        v = numbers("nu", d + 2.0 if nu is None else nu, -(d + 2.0))
+        check_semi_definite("psi", scatter)
+        v = amount("nu", d + 2.0 if nu is None else nu, -(d + 2.0))
         lead = np.broadcast_shapes(m.shape[:-1], k.shape, v.shape, scatter.shape[:-2])
         self._begin(
             JointSpread(
@@ -120,7 +122,9 @@ class NormalInverseWishart(Conjugate):
     @classmethod
     def flat(cls, columns: int) -> Self:
         """A density that is 1 everywhere, under which `map` is the maximum of the likelihood."""
-        return cls(np.zeros(columns), 0.0, -(columns + 2.0), 0.0)
+        if isinstance(columns, bool) or not isinstance(columns, Integral) or columns < 1:
+            raise ValueError(f"columns is {columns!r}; it must be an integer of at least 1")
+        return cls(np.zeros(int(columns)), 0.0, -(columns + 2.0), 0.0)
 
     @property
     def columns(self) -> int:
@@ -177,23 +181,24 @@ class NormalInverseWishart(Conjugate):
 
     def variance(self) -> MeanAndCovariance:
         """The covariance of μ, and the variance of each entry of Σ; NaN where they diverge."""
-        psi, d, v = self.psi, self.columns, self._both.degrees[..., None, None]
-        with np.errstate(divide="ignore"):
-            of_mean = psi / self._over(d + 1.0) / self._both.weight[..., None, None]
-        diagonal = np.diagonal(psi, axis1=-2, axis2=-1)
-        products = diagonal[..., :, None] * diagonal[..., None, :]
-        squares = (v - d + 1.0) * psi * psi + (v - d - 1.0) * products
-        least = self._over(d + 3.0)
-        return MeanAndCovariance(of_mean, squares / ((v - d) * (v - d - 1.0) ** 2 * least))
+        # By the mean M = Ψ/(ν − d − 1): ((ν−d+1) M²ᵢⱼ + (ν−d−1) Mᵢᵢ Mⱼⱼ) / ((ν−d) (ν−d−3)).
+        mean, above = self.psi / self._over(self.columns + 1.0), self._over(float(self.columns))
+        diagonal = np.diagonal(mean, axis1=-2, axis2=-1)
+        with np.errstate(divide="ignore", over="ignore"):
+            of_mean = mean / self._both.weight[..., None, None]
+            products = diagonal[..., :, None] * diagonal[..., None, :]
+            squares = (1.0 + 1.0 / above) * mean * mean + (1.0 - 1.0 / above) * products
+        return MeanAndCovariance(of_mean, squares / self._over(self.columns + 3.0))
 
     def quantile(self, q: Any) -> MeanAndCovariance:
         """Quantiles of each mean, and of each variance on the diagonal of Σ, by itself."""
-        df = (self._both.degrees - self.columns + 1.0)[..., None]
+        q, df = self._asked(q), (self._both.degrees - self.columns + 1.0)[..., None]
         diagonal = np.diagonal(self.psi, axis1=-2, axis2=-1)
-        scale = diagonal / df / self._both.weight[..., None]
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
+            scale = diagonal / df / self._both.weight[..., None]
             of_variance = 0.5 * diagonal / gammainccinv(0.5 * df, q)
-        return MeanAndCovariance(self.mu + np.sqrt(scale) * stdtrit(df, q), of_variance)
+        of_mean = self.mu + np.sqrt(scale) * student_quantile(df, q)
+        return MeanAndCovariance(of_mean, of_variance)
 
     def interval(self, level: float = 0.95, kind: Kind = "equal-tailed") -> MeanAndCovariance:
         """A credible interval of each mean, and of each variance on the diagonal of Σ."""
@@ -212,7 +217,7 @@ class NormalInverseWishart(Conjugate):
         """log p(μ, Σ) at a pair (mu, covariance)."""
         self._require_proper("no density")
         both, d = self._both, self.columns
-        mu, covariance = numbers("mu", value[0]), numbers("covariance", value[1])
+        mu, covariance = self._checked(*two(("mu", "covariance"), value))
         root, of_psi = cholesky(covariance), cholesky(self.psi)
         volume, volume_of_psi = log_det(root), log_det(of_psi)
         trace = np.square(solved(root, of_psi)).sum(axis=(-2, -1))
@@ -222,11 +227,24 @@ class NormalInverseWishart(Conjugate):
         normal = -0.5 * (d * (LOG_2PI - np.log(k)) + volume + k * distance)
         return plain(wishart - multigammaln(0.5 * v, d) + normal)
 
+    def _checked(self, mu: Any, covariance: Any) -> tuple[Array, Array]:
+        """A mean and a covariance that the density is asked at."""
+        mu, covariance, d = numbers("mu", mu), numbers("covariance", covariance), self.columns
+        if mu.shape[-1:] != (d,) or covariance.shape[-2:] != (d, d):
+            raise ValueError(
+                f"mu has shape {mu.shape} and covariance {covariance.shape}; accepted are "
+                f"(…, {d}) and (…, {d}, {d})"
+            )
+        check_semi_definite("covariance", covariance)
+        if not positive_definite(covariance).all():
+            raise ValueError("covariance must be positive definite, and this matrix is singular")
+        return mu, covariance
+
     def sample(self, n: int, random_state: Any = None) -> MeanAndCovariance:
         """Draws by Bartlett's decomposition of a Wishart matrix."""
         self._require_proper("no draws")
         rng, both, d = generator(random_state), self._both, self.columns
-        shape = (n, *both.weight.shape)
+        shape = (number_of_draws(n), *both.weight.shape)
         bartlett = np.tril(rng.standard_normal((*shape, d, d)), -1)
         degrees = both.degrees[..., None] - np.arange(d)
         index = np.arange(d)
@@ -241,7 +259,8 @@ class NormalInverseWishart(Conjugate):
         """The next row: a t of ν − d + 1 degrees of freedom."""
         self._require_proper("no predictive distribution")
         df = np.asarray(self._both.degrees - self.columns + 1.0)
-        factor = (1.0 + 1.0 / self._both.weight) / df
+        with np.errstate(over="ignore"):
+            factor = (1.0 + 1.0 / self._both.weight) / df
         return MultivariateT(df, self.mu, self.psi * factor[..., None, None])
 
     def given(self, weight: Any, mean: Any, scatter: Any) -> Self:

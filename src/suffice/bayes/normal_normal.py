@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from suffice.bayes.conjugate import Conjugate, Interval, numbers, plain, shown
+from suffice.bayes.conjugate import Conjugate, Interval
 from suffice.bayes.predictive_numbers import StudentT
 from suffice.bayes.pseudo_statistics import Spread
 from suffice.bayes.rises import log_growth
 from suffice.bayes.spreads import SPREADS, as_spread, spread_of_rows, spread_of_sums
+from suffice.bayes.values import amount, mean_of, numbers, plain, read_only, shown
 from suffice.families.gaussian import LOG_2PI, normal_log_density
-from suffice.families.sampling import generator
+from suffice.families.sampling import generator, number_of_draws
 from suffice.numerics.double_double import Array, DoubleDouble
 
 
@@ -43,6 +44,7 @@ class NormalNormal(Conjugate):
     ----------
     mu, kappa : floats or arrays of shape (…)
         The same with the rows in them.
+    noise_variance : float or array of shape (…)
 
     Notes
     -----
@@ -60,8 +62,11 @@ class NormalNormal(Conjugate):
     """
 
     def __init__(self, mu: Any = 0.0, kappa: Any = 1.0, *, noise_variance: Any = 1.0) -> None:
-        m, k = np.broadcast_arrays(numbers("mu", mu), numbers("kappa", kappa, 0.0))
-        self.noise_variance = numbers("noise_variance", noise_variance, 0.0, open_end=True)
+        m, k, self._noise = np.broadcast_arrays(
+            mean_of("mu", mu),
+            amount("kappa", kappa),
+            amount("noise_variance", noise_variance, open_end=True),
+        )
         self._begin(Spread.of_rows(k, DoubleDouble.of(m), np.zeros(k.shape)))
 
     @classmethod
@@ -76,6 +81,10 @@ class NormalNormal(Conjugate):
     @property
     def kappa(self) -> Any:
         return plain(self._both.weight)
+
+    @property
+    def noise_variance(self) -> Any:
+        return plain(read_only(self._noise))
 
     @property
     def is_proper(self) -> NDArray[np.bool_]:
@@ -98,11 +107,11 @@ class NormalNormal(Conjugate):
 
     def variance(self) -> Any:
         """σ²/κ, which is ∞ where prior and rows say nothing."""
-        with np.errstate(divide="ignore"):
-            return plain(self.noise_variance / self._both.weight)
+        with np.errstate(divide="ignore", over="ignore"):
+            return plain(self._noise / self._both.weight)
 
     def quantile(self, q: Any) -> Any:
-        return plain(self.mu + np.sqrt(self.variance()) * ndtri(q))
+        return plain(self.mu + np.sqrt(self.variance()) * ndtri(self._asked(q)))
 
     def _shortest(self, level: float) -> Interval:
         return self.interval(level)  # a symmetric density: nothing is shorter
@@ -115,13 +124,15 @@ class NormalNormal(Conjugate):
     def sample(self, n: int, random_state: Any = None) -> Array:
         self._require_proper("no draws")
         sd = np.sqrt(self.variance())
-        draws = generator(random_state).standard_normal((n, *np.shape(self.mu + sd)))
+        shape = (number_of_draws(n), *np.shape(self.mu + sd))
+        draws = generator(random_state).standard_normal(shape)
         return np.asarray(self.mu + sd * draws)
 
     def predictive(self) -> StudentT:
         """The next row: Gaussian, a Student t of endless degrees of freedom."""
         self._require_proper("no predictive distribution")
-        variance = self.noise_variance * (1.0 + 1.0 / self._both.weight)
+        with np.errstate(over="ignore"):
+            variance = self._noise * (1.0 + 1.0 / self._both.weight)
         centre = np.asarray(self.mu)
         return StudentT(np.full(np.shape(centre + variance), np.inf), centre, np.asarray(variance))
 
@@ -139,16 +150,16 @@ class NormalNormal(Conjugate):
         return as_spread(value)
 
     def _same_prior(self, other: Self) -> bool:
-        same_noise = np.array_equal(self.noise_variance, other.noise_variance)
+        same_noise = np.array_equal(self._noise, other._noise)
         return super()._same_prior(other) and same_noise
 
     def _log_evidence(self, prior: Spread, rows: Spread) -> Array:
-        squares = prior.added_by(rows) / self.noise_variance
-        constant = rows.weight * (LOG_2PI + np.log(self.noise_variance))
+        squares = prior.added_by(rows) / self._noise
+        constant = rows.weight * (LOG_2PI + np.log(self._noise))
         return np.asarray(-0.5 * (constant + log_growth(prior.weight, rows.weight) + squares))
 
     def __repr__(self) -> str:
         return (
             f"NormalNormal(mu={shown(self.mu)}, kappa={shown(self.kappa)}, "
-            f"noise_variance={shown(plain(self.noise_variance))})"
+            f"noise_variance={shown(self.noise_variance)})"
         )

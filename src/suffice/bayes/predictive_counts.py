@@ -15,17 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.bayes.conjugate import numbers, plain
-from suffice.bayes.rises import log_shares_evidence
+from suffice.bayes.rises import log_growth, log_shares_evidence
+from suffice.bayes.values import ReadOnly, numbers, plain
 from suffice.families.categorical import Categorical
 from suffice.families.dirichlet import log_partition, log_shares_sample
-from suffice.families.sampling import generator, log_gamma_variates
+from suffice.families.sampling import generator, log_gamma_variates, number_of_draws
 from suffice.numerics.double_double import Array
 from suffice.numerics.gamma_functions import deviance_term, stirling_remainder
 
+MOST_EVENTS = 9e18
+"""Expected events up to which their number can be drawn."""
+
 
 @dataclass(frozen=True, eq=False)
-class BetaBinomial:
+class BetaBinomial(ReadOnly):
     """How many of `trials` coins show heads, when the probability is Beta(alpha, beta).
 
     Attributes
@@ -67,12 +70,13 @@ class BetaBinomial:
         """Random numbers of heads, of shape (n, …)."""
         rng = generator(random_state)
         shares = self._both
-        p = np.exp(log_shares_sample(shares, (n, *shares.shape), rng)[..., 0])
+        shape = (number_of_draws(n), *shares.shape)
+        p = np.exp(log_shares_sample(shares, shape, rng)[..., 0])
         return np.asarray(rng.binomial(self.trials, p))
 
 
 @dataclass(frozen=True, eq=False)
-class CategoricalShares:
+class CategoricalShares(ReadOnly):
     """The next throw of a die with these shares.
 
     Attributes
@@ -100,12 +104,12 @@ class CategoricalShares:
 
     def sample(self, n: int, random_state: Any = None) -> NDArray[Any]:
         """Random categories, of shape (n, …)."""
-        shape = (n, *self.shares.shape[:-1])
+        shape = (number_of_draws(n), *self.shares.shape[:-1])
         return self.family.sample(self.log_shares, shape, random_state)
 
 
 @dataclass(frozen=True, eq=False)
-class NegativeBinomial:
+class NegativeBinomial(ReadOnly):
     """How many events occur in `exposure`, when their rate is Gamma(shape, rate).
 
     Attributes
@@ -130,21 +134,29 @@ class NegativeBinomial:
         n = a + k
         some = stirling_remainder(n) - stirling_remainder(a) - stirling_remainder(k) - np.log(k)
         some = some - deviance_term(a, n * p) - deviance_term(k, n * q)
-        value = np.where(y > 0, some, -a * np.log1p(self.exposure / self.rate))
+        value = np.where(y > 0, some, -a * log_growth(self.rate, np.asarray(self.exposure)))
         return plain(np.where(possible, value, -np.inf))
 
     def mean(self) -> Any:
         """The expected number of events, of shape (…)."""
-        return plain(self.shape / self.rate * self.exposure)
+        with np.errstate(over="ignore"):
+            return plain(self.shape / self.rate * self.exposure)
 
     def variance(self) -> Any:
         """The variance of that number, of shape (…)."""
-        ratio = self.exposure / self.rate
-        return plain(self.shape * ratio * (1.0 + ratio))
+        with np.errstate(over="ignore"):
+            ratio = self.exposure / self.rate
+            return plain(self.shape * ratio * (1.0 + ratio))
 
     def sample(self, n: int, random_state: Any = None) -> NDArray[np.int64]:
         """Random numbers of events, of shape (n, …)."""
         rng = generator(random_state)
         shape, rate = np.broadcast_arrays(self.shape, self.rate)
-        logs = log_gamma_variates(shape, (n, *shape.shape), rng) - np.log(rate)
-        return np.asarray(rng.poisson(np.exp(logs) * self.exposure))
+        logs = log_gamma_variates(shape, (number_of_draws(n), *shape.shape), rng) - np.log(rate)
+        expected = np.exp(np.minimum(logs + np.log(self.exposure), 700.0))
+        if expected.max(initial=0.0) > MOST_EVENTS:
+            raise ValueError(
+                f"{float(expected.max()):.3g} events are expected, and draws are int64: accepted "
+                f"are up to {MOST_EVENTS:g}; take a shorter exposure"
+            )
+        return np.asarray(rng.poisson(expected))

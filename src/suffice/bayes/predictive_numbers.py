@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
-from suffice.bayes.conjugate import numbers, plain
 from suffice.bayes.matrices import cholesky, log_det, solved
 from suffice.bayes.rises import log_gamma_rise
+from suffice.bayes.values import ReadOnly, numbers, plain
 from suffice.families.gaussian import LOG_2PI
-from suffice.families.sampling import generator
+from suffice.families.sampling import generator, number_of_draws
 from suffice.numerics.double_double import Array
 
 
 @dataclass(frozen=True, eq=False)
-class StudentT:
+class StudentT(ReadOnly):
     """A number whose variance is known only roughly.
 
     Attributes
@@ -52,13 +53,14 @@ class StudentT:
     def sample(self, n: int, random_state: Any = None) -> Array:
         """Random numbers, of shape (n, …)."""
         rng = generator(random_state)
-        shape = (n, *np.broadcast_shapes(self.df.shape, self.centre.shape, self.scale.shape))
+        pairs = np.broadcast_shapes(self.df.shape, self.centre.shape, self.scale.shape)
+        shape = (number_of_draws(n), *pairs)
         stretch = _stretch(self.df, shape, rng)
         return np.asarray(self.centre + np.sqrt(self.scale) * stretch * rng.standard_normal(shape))
 
 
 @dataclass(frozen=True, eq=False)
-class MultivariateT:
+class MultivariateT(ReadOnly):
     """A row of numbers whose covariance is known only roughly.
 
     Attributes
@@ -81,7 +83,9 @@ class MultivariateT:
             raise ValueError(f"y has shape {rows.shape}; accepted is (…, {d})")
         root = cholesky(self.scale)
         away = solved(root, (rows - self.centre)[..., None])[..., 0]
-        return plain(_log_t(self.df, np.linalg.norm(away, axis=-1), d, log_det(root)))
+        with np.errstate(over="ignore"):
+            distance = np.linalg.norm(away, axis=-1)
+        return plain(_log_t(self.df, distance, d, log_det(root)))
 
     def mean(self) -> Array:
         """The centre; NaN for df ≤ 1, which has no mean."""
@@ -95,10 +99,15 @@ class MultivariateT:
     def sample(self, n: int, random_state: Any = None) -> Array:
         """Random rows, of shape (n, …, columns)."""
         rng = generator(random_state)
-        shape = (n, *self.centre.shape)
+        shape = (number_of_draws(n), *self.centre.shape)
         normal = cholesky(self.scale) @ rng.standard_normal(shape)[..., None]
         stretch = _stretch(self.df, shape[:-1], rng)
         return np.asarray(self.centre + stretch[..., None] * normal[..., 0])
+
+
+def student_quantile(df: Array, q: Array) -> Array:
+    """Quantiles of Student's t; −∞ for q = 0, of which SciPy makes +∞."""
+    return np.where(q > 0, stdtrit(df, q), -np.inf)
 
 
 def _log_t(df: Array, distance: Array, d: int, volume: Any) -> Array:
@@ -124,5 +133,6 @@ def _inflation(df: Array) -> Array:
 def _stretch(df: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """√(ν / χ²): what a Gaussian is multiplied with."""
     finite = np.where(np.isfinite(df), df, 1.0)
-    drawn = np.sqrt(finite / rng.chisquare(finite, shape))
+    with np.errstate(over="ignore", divide="ignore"):
+        drawn = np.sqrt(finite / rng.chisquare(finite, shape))
     return np.where(np.isfinite(df), drawn, 1.0)

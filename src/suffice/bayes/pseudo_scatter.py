@@ -7,7 +7,8 @@ says nothing of their mean:
     covariance     Σ = (S + Ψ) / (W + ν),    Ψ of ν rows: shrinkage, and a floor under variances
     coefficients   (Sxx + Ψ) θ = Sxy + Ψ m₀,    θ | σ² ~ N(m₀, σ² Ψ⁻¹): ridge for Ψ = α I, m₀ = 0
 
-`NormalInverseWishart`, ridge and Bayesian regression, and the discriminants add theirs here.
+Ridge and Bayesian regression from moments and the discriminants add theirs by this class, and
+`NormalInverseWishart` makes its Ψ by it.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class PseudoScatter:
         square : number or DoubleDouble scalar
         n_columns : int
         """
-        return cls(DoubleDouble.of(square) * np.ones(n_columns))
+        one = DoubleDouble.of(square)
+        return cls(DoubleDouble(np.full(n_columns, one.hi), np.full(n_columns, one.lo)))
 
     @property
     def rounded(self) -> Array:
@@ -72,6 +74,11 @@ class PseudoScatter:
         ----------
         scatter : array or DoubleDouble of shape (columns, columns)
         """
+        if scatter.shape != self.rounded.shape * 2:
+            raise ValueError(
+                f"a prior of {len(self.rounded)} columns cannot be added to a scatter of shape "
+                f"{scatter.shape}"
+            )
         whole = scatter if self.rest is None else scatter + self.rest
         if isinstance(scatter, DoubleDouble) and isinstance(self.diagonal, DoubleDouble):
             return whole + DoubleDouble(np.diag(self.diagonal.hi), np.diag(self.diagonal.lo))

@@ -12,13 +12,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from suffice.bayes.values import ReadOnly
 from suffice.families import Family, SufficientSums
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources import Source
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class Counts(ReadOnly):
     """How often each category occurred.
 
     Attributes
@@ -38,7 +39,7 @@ class Counts:
 
 
 @dataclass(frozen=True, eq=False)
-class Events:
+class Events(ReadOnly):
     """How many events occurred, over how much exposure.
 
     Attributes
@@ -68,7 +69,7 @@ class Events:
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class Spread(ReadOnly):
     """Weight, mean and squares about the mean, one column at a time.
 
     Attributes
@@ -136,6 +137,8 @@ class JointSpread(Spread):
 
 def summed(family: Family, data: Any, sample_weight: Any) -> SufficientSums | list[SufficientSums]:
     """The sums of observations: of one pair, or of one a column of a two-dimensional array."""
+    if isinstance(data, np.ma.MaskedArray) and data.mask.any():
+        data = np.where(data.mask, np.nan, data.data)  # no family models what is missing
     if not isinstance(data, Source):
         table = np.asarray(data)
         if table.ndim == 2:
@@ -147,7 +150,7 @@ def stacked(sums: SufficientSums | Sequence[SufficientSums], name: str) -> Doubl
     """One of the sums, with the columns along the first axis where there are several."""
     if isinstance(sums, SufficientSums):
         value: DoubleDouble = getattr(sums, name)
-        return value
+        return DoubleDouble(value.hi.copy(), value.lo.copy())
     parts = [getattr(part, name) for part in sums]
     return DoubleDouble(np.stack([p.hi for p in parts]), np.stack([p.lo for p in parts]))
 

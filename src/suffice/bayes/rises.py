@@ -26,7 +26,7 @@ def log_gamma_rise(a: Array, k: Array) -> Array:
     a, k = np.broadcast_arrays(a, k)
     near = (a > k) & (a > 1.0)
     few = (k <= FEW) & (np.trunc(k) == k)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         small = np.where(near, deviance_term(a + k, a), 0.0)
         small = small + stirling_remainder(a + k) - stirling_remainder(a)
         far = gammaln(a + k) - gammaln(a) - k * np.log(a)

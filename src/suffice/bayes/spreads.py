@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from suffice.bayes.conjugate import numbers
+from suffice.bayes.matrices import check_semi_definite
 from suffice.bayes.pseudo_statistics import JointSpread, Spread, stacked, summed
+from suffice.bayes.values import mean_of, numbers
 from suffice.engines.passes import reduce
 from suffice.families import Gaussian, SufficientSums
 from suffice.numerics.double_double import DoubleDouble
@@ -36,16 +37,19 @@ def as_spread(value: Any) -> Spread:
                 f"these are sums of {value.total.shape[0]} numbers a row; accepted are those of "
                 "suffice.families.Gaussian"
             )
+        if value.total.hi[1] < 0:
+            raise ValueError("these are not sums of numbers and their squares")
         return _of_sums(value)
     if isinstance(value, Moments):
-        diagonal = np.diagonal(value.rounded_scatter)
+        diagonal = np.diagonal(value.rounded_scatter).copy()
         weight = np.broadcast_to(value.weight.round(), diagonal.shape)
-        one = value.mean if len(diagonal) > 1 else value.mean[0]
+        mean = _copied(value.mean)
+        one = mean if len(diagonal) > 1 else mean[0]
         return Spread.of_rows(weight.reshape(one.shape), one, diagonal.reshape(one.shape))
     if isinstance(value, ColumnMoments):
         scatter = value.scatter
         rounded = scatter.round() if isinstance(scatter, DoubleDouble) else scatter
-        return Spread.of_rows(value.weight.round(), value.mean, rounded)
+        return Spread.of_rows(value.weight.round(), _copied(value.mean), rounded.copy())
     raise TypeError(_accepted("ColumnMoments, Moments, the SufficientSums of a Gaussian", value))
 
 
@@ -53,10 +57,12 @@ def spread_of_sums(weight: Any, mean: Any, scatter: Any) -> Spread:
     """The spread that plain arrays tell, one column at a time."""
     checked = (
         numbers("weight", weight, 0.0),
-        numbers("mean", mean),
+        mean_of("mean", mean),
         numbers("scatter", scatter, 0.0),
     )
     w, m, s = np.broadcast_arrays(*checked)
+    if (s[w == 0] > 0).any():
+        raise ValueError("scatter is above 0 where weight is 0: no rows have no squares")
     return Spread.of_rows(w, DoubleDouble.of(m), s)
 
 
@@ -81,19 +87,25 @@ def as_joint_spread(value: Any) -> JointSpread:
     if isinstance(value, Moments):
         scatter = value.scatter
         rounded = scatter.round() if isinstance(scatter, DoubleDouble) else scatter
-        return JointSpread.of_rows(value.weight.round(), value.mean, rounded)
+        return JointSpread.of_rows(value.weight.round(), _copied(value.mean), rounded.copy())
     raise TypeError(_accepted("Moments", value))
 
 
 def joint_spread_of_sums(weight: Any, mean: Any, scatter: Any) -> JointSpread:
     """The spread that plain arrays tell, of several columns at once."""
-    w, m, S = numbers("weight", weight, 0.0), numbers("mean", mean), numbers("scatter", scatter)
+    w, m, S = numbers("weight", weight, 0.0), mean_of("mean", mean), numbers("scatter", scatter)
     if m.ndim == 0 or S.shape[-2:] != (m.shape[-1],) * 2:
         raise ValueError(
             f"mean has shape {m.shape} and scatter {S.shape}; accepted are (…, columns) and "
             "(…, columns, columns)"
         )
+    check_semi_definite("scatter", S)
     return JointSpread.of_rows(w, DoubleDouble.of(m), S)
+
+
+def _copied(value: DoubleDouble) -> DoubleDouble:
+    """What is known does not change with the statistic that it was learned from."""
+    return DoubleDouble(value.hi.copy(), value.lo.copy())
 
 
 def _accepted(statistics: str, value: Any) -> str:
@@ -107,6 +119,12 @@ def _of_sums(sums: Any) -> Spread:
     # Σ y² and (Σ y)²/W may agree in many digits, which double-double has.
     weight, total = stacked(sums, "weight"), stacked(sums, "total")
     nothing = weight.hi == 0  # the mean of no rows is 0, and weighs nothing
-    mean = total[..., 0] / (weight + nothing.astype(np.float64))
-    scatter = total[..., 1] - mean * total[..., 0]
-    return Spread.of_rows(weight.round(), mean, np.maximum(scatter.round(), 0.0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = total[..., 0] / (weight + nothing.astype(np.float64))
+        scatter = (total[..., 1] - mean * total[..., 0]).round()
+    if not np.isfinite(scatter).all():
+        raise ValueError(
+            "the sums of the rows are beyond float64's range: the values or the weights are too "
+            "large; rescale them"
+        )
+    return Spread.of_rows(weight.round(), mean, np.maximum(scatter, 0.0))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from suffice.decomposition.scaling import Columns
 from suffice.decomposition.spectrum import Spectrum
-from suffice.fitting.certificate import Certificate
+from suffice.fitting.certificate import Certificate, rounded_down
 from suffice.numerics.double_double import UNIT, DoubleDouble
 
 PROVED_ERROR = 1e-6
@@ -69,10 +69,8 @@ class Errors:
                 "the smallest variances are too small next to the largest to be determined: "
                 "keep fewer components"
             )
-        claim = (
-            f"the {k} directions of largest variance, "
-            f"to {np.floor(10 * measures['digits']) / 10:.1f} digits or more"
-        )
+        shown = rounded_down(measures["digits"])
+        claim = f"the {k} directions of largest variance, to {shown} digits or more"
         return Certificate(proved, claim, found.method, measures, tuple(notes))
 
     def _notes(self, separate: NDArray[np.bool_], doubt: bool) -> list[str]:

@@ -45,9 +45,8 @@ from suffice.linear.logistic_regression import LogisticRegression
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
 from suffice.sources.one_block import OneBlock
-from suffice.statistics.class_moments import united
 from suffice.statistics.labelled_sums import LabelledSums
-from suffice.statistics.labels import coded
+from suffice.statistics.labels import coded, united
 from suffice.statistics.moments import NOTHING
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -38,7 +38,7 @@ from suffice.families.checks import (
 )
 from suffice.families.maximum import Maximum, certify
 from suffice.families.rows import sums_of
-from suffice.fitting.base import _callers_level
+from suffice.fitting.base import callers_level
 from suffice.fitting.registry import register
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, Array, DoubleDouble
 from suffice.statistics.moments import NOTHING
@@ -245,4 +245,4 @@ def _warn_unless_proved(found: Fitted) -> None:
     if not certificate.holds:
         message = f"{found.family!r}: not proved: {certificate.claim}. "
         message += "; ".join(certificate.notes)
-        warnings.warn(message, ConvergenceWarning, stacklevel=_callers_level())
+        warnings.warn(message, ConvergenceWarning, stacklevel=callers_level())

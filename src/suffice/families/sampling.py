@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,15 @@ def shape_of(size: Any, eta: Array) -> tuple[int, ...]:
     """The shape of a sample: `size`, or one observation for each η."""
     if size is None:
         return eta.shape[:-1]
-    return (int(size),) if np.ndim(size) == 0 else tuple(int(n) for n in size)
+    sizes = (size,) if np.ndim(size) == 0 else tuple(size)
+    return tuple(number_of_draws(n, "size") for n in sizes)
+
+
+def number_of_draws(n: Any, name: str = "n") -> int:
+    """How many observations are asked for: a whole number of at least 0."""
+    if isinstance(n, bool) or not isinstance(n, Integral) or n < 0:
+        raise ValueError(f"{name} is {n!r}; accepted are whole numbers of at least 0")
+    return int(n)
 
 
 def log_gamma_variates(shape: Array, size: Any, rng: np.random.Generator) -> Array:
@@ -36,4 +45,6 @@ def log_gamma_variates(shape: Array, size: Any, rng: np.random.Generator) -> Arr
     If G has shape k + 1 and U is uniform, G U^(1/k) has shape k.
     """
     uniform = 1.0 - rng.random(size)
-    return np.asarray(np.log(rng.standard_gamma(shape + 1.0, size)) + np.log(uniform) / shape)
+    with np.errstate(over="ignore"):
+        less = np.maximum(np.log(uniform) / shape, -1e307)
+    return np.asarray(np.log(rng.standard_gamma(shape + 1.0, size)) + less)

@@ -23,6 +23,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.workers import one_blas_thread
+from suffice.fitting.certificate import rounded_down
 from suffice.fitting.registry import saved_private
 from suffice.fitting.trace import Trace
 from suffice.fitting.transaction import all_or_nothing
@@ -130,7 +131,7 @@ class Algebra:
         promised = self.certificate_.measures.get("digits", np.inf)  # type: ignore[attr-defined]
         if not promised >= digits:
             raise ValueError(
-                f"only {np.floor(10 * promised) / 10:.1f} digits could be guaranteed after "
+                f"only {rounded_down(promised)} digits could be guaranteed after "
                 f"forgetting these rows, and digits={digits:g} are asked for: the rows are too "
                 "large next to those that stay, or these determine too little. Fit with exact=True "
                 "(before forgetting), ask for fewer digits, or fit again on the rows that stay"
@@ -211,6 +212,7 @@ class Algebra:
         return source
 
     def _always_exact(self, source: Any) -> bool:
+        """Whether not even a first pass is in float64."""
         model: Any = self
         return getattr(model, "exact", False) or model._skips_float64(source)
 
@@ -295,7 +297,7 @@ def _check_alike(first: Any, other: Any) -> None:
         )
     ours, theirs = first.get_params(deep=False), other.get_params(deep=False)
     for name in sorted(set(ours) - WITHOUT_EFFECT):
-        if not _same(ours[name], theirs[name]):
+        if not same_value(ours[name], theirs[name]):
             refits = name in first._refit_parameters
             raise ValueError(
                 f"cannot merge models with {name}={ours[name]!r} and {name}={theirs[name]!r}: "
@@ -313,12 +315,13 @@ def _check_alike(first: Any, other: Any) -> None:
     first._check_target_of(other)
 
 
-def _same(a: Any, b: Any) -> bool:
+def same_value(a: Any, b: Any) -> bool:
+    """Whether two parameters are equal, also where they are arrays or lists of arrays."""
     if a is b:
         return True
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         # Entry by entry: the lists in a list may differ in length.
-        return len(a) == len(b) and all(map(_same, a, b))
+        return len(a) == len(b) and all(map(same_value, a, b))
     a, b = np.asarray(a), np.asarray(b)
     try:
         return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f"))

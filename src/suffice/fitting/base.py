@@ -21,31 +21,21 @@ from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    _check_y,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
-from suffice.engines.passes import map_rows, reduce
+from suffice.engines.passes import reduce
 from suffice.engines.workers import one_blas_thread
 from suffice.fitting.algebra import Algebra
 from suffice.fitting.callbacks import CallbackSupportMixin, FitTask, fit_task, with_callbacks
-from suffice.fitting.certificate import Certificate
+from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate
+from suffice.fitting.inputs import TakesRows
 from suffice.fitting.registry import register
 from suffice.fitting.trace import Trace
 from suffice.fitting.transaction import all_or_nothing
 from suffice.numerics.double_double import DoubleDouble
-from suffice.sources import Block, Source, as_source
+from suffice.sources import Block, Source
 from suffice.sources.finite import describe_non_finite
-from suffice.sources.frames import is_frame
-from suffice.sources.memory import library, plain_array
 from suffice.statistics.moments import Moments, Precision
 
 register(DoubleDouble)
@@ -58,7 +48,7 @@ INSIDE = ("suffice.", "sklearn.callback")
 """Modules whose lines a warning does not point at: ours, and what decorates `fit`."""
 
 
-class Estimator(CallbackSupportMixin, BaseEstimator):
+class Estimator(CallbackSupportMixin, TakesRows):
     """Base of all models: sources, passes, the certificate, saving.
 
     Attributes
@@ -67,9 +57,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         What was proved about the fit.
     trace_ : Trace
         One row for each pass over the data.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Only where the columns have names.
     """
 
     certificate_: Certificate
@@ -86,9 +73,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     """What each parameter may be, in scikit-learn's terms; a model fills it in."""
-
-    _takes_text: ClassVar[bool] = False
-    """Whether feature columns may hold text."""
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -120,7 +104,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _warn_unless_proved(self) -> None:
         if not self.certificate_.holds:
             message = f"{type(self).__name__}: {self._advice(self.certificate_)}"
-            warnings.warn(message, ConvergenceWarning, stacklevel=_callers_level())
+            warnings.warn(message, ConvergenceWarning, stacklevel=callers_level())
 
     @abstractmethod
     def _learn(self, source: Source, task: FitTask) -> None:
@@ -134,160 +118,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """What to tell a user whose certificate does not hold."""
         return f"not proved: {certificate.claim}. {'; '.join(certificate.notes)}"
 
-    # --- from what users pass to sources --------------------------------------------------
-
-    def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
-        """The rows to learn from; with `reset=False`, rows of an earlier fit's columns."""
-        if isinstance(X, Source):
-            if y is not None or sample_weight is not None:
-                raise ValueError(
-                    "a source brings its own target and weights: name them in scan(target=…, "
-                    "weight=…), and pass neither y nor sample_weight"
-                )
-            if not X.has_target and self.__sklearn_tags__().target_tags.required:
-                raise ValueError(
-                    f"{type(self).__name__} needs a target: name it in scan(…, target=…)"
-                )
-            self._take_names(X, reset)
-            return X
-        refuse_strangers(X)
-        weight = self._checked_weight(sample_weight, X)
-        y = _without_absent(y, weight)
-        if is_frame(X):
-            return self._frame_source(X, y, weight, reset)
-        if reset and self._is_plain(X, y):
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = X.shape[1]
-            return as_source(X, y, weight)
-        checks = {
-            "accept_sparse": self._accepts_sparse(),
-            "dtype": "numeric",
-            "ensure_all_finite": False,
-            "reset": reset,
-        }
-        if y is None and not self.__sklearn_tags__().target_tags.required:
-            X = validate_data(self, X, **checks)
-        else:
-            X, y = validate_data(self, X, y, **checks, **self._target_checks())
-        return as_source(X, y, weight)
-
-    def _is_plain(self, X: Any, y: Any) -> bool:
-        """Whether `validate_data` would find nothing to say: arrays of finite numbers."""
-        return (
-            type(X) is np.ndarray
-            and type(y) is np.ndarray
-            and X.dtype.kind in "fiub"
-            and y.dtype.kind in "fiub"
-            and X.ndim == 2
-            and y.ndim in (1, 2)
-            and len(X) == len(y)
-            and min(X.size, y.size) > 0
-            and bool(np.isfinite(y).all())
-            and self._target_checks().get("y_numeric", False)
-        )
-
-    def _frame_source(self, X: Any, y: Any, weight: Any, reset: bool) -> Source:
-        """A data frame stays where it is: only its names and the target are checked here."""
-        if y is not None:
-            y = _check_y(y, estimator=self, **self._target_checks())
-            check_consistent_length(X, y)
-        elif self.__sklearn_tags__().target_tags.required:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
-            )
-        source = as_source(X, y, weight)
-        self._take_names(source, reset)
-        return source
-
-    def _accepts_sparse(self) -> str | bool:
-        return "csr" if self.__sklearn_tags__().input_tags.sparse else False
-
-    def _target_checks(self) -> dict[str, Any]:
-        """Arguments of scikit-learn's `validate_data` that concern the target."""
-        return {"y_numeric": True, "multi_output": True}
-
-    def _checked_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
-        if sample_weight is None:
-            return None
-        return np.asarray(
-            _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        )
-
-    def _take_names(self, source: Source, reset: bool = True) -> None:
-        """Learn the columns' names and number, or compare them with those of the fit."""
-        if not reset:
-            self._check_names(source)
-            return
-        if not self._takes_text:
-            source.refuse_text()
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = source.n_columns
-        if source.feature_names is not None:
-            self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
-
-    def _check_names(self, source: Source) -> None:
-        """Whether a source to predict from has the columns of the fit."""
-        if not self._takes_text:
-            source.refuse_text()
-        name = type(self).__name__
-        expected = getattr(self, "feature_names_in_", None)
-        found = source.feature_names
-        if expected is not None and found is not None and tuple(expected) != tuple(found):
-            missing = [str(column) for column in expected if column not in found]
-            extra = [str(column) for column in found if column not in set(expected)]
-            detail = (
-                f"missing: {missing}, unexpected: {extra}"
-                if missing or extra
-                else "the same names in another order"
-            )
-            raise ValueError(
-                f"The feature names should match those that were passed during fit: {detail}"
-            )
-        if source.n_columns != self.n_features_in_:
-            raise ValueError(
-                f"X has {source.n_columns} features, but {name} is expecting "
-                f"{self.n_features_in_} features as input"
-            )
-
-    def _apply(self, X: Any, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
-        """Apply a row-wise function to arrays at once, to frames and sources block by block."""
-        check_is_fitted(self)
-        refuse_strangers(X)
-        if not isinstance(X, Source) and not is_frame(X):
-            X = validate_data(
-                self,
-                X,
-                reset=False,
-                accept_sparse=self._accepts_sparse(),
-                dtype="numeric",
-                ensure_all_finite="allow-nan" if self._takes_missing() else True,
-            )
-            return function(X)
-        source = as_source(X)
-        self._check_names(source)
-
-        def apply(block: Block) -> NDArray[Any]:
-            message = describe_non_finite(block, source, self._takes_missing())
-            if message:
-                raise ValueError(message)
-            return function(block.X)
-
-        return map_rows(source, apply, self._n_jobs())
-
-    def _check_scored(self, source: Source, y: Any, sample_weight: Any) -> None:
-        """Raise unless the predictions of a source can be scored."""
-        check_is_fitted(self)
-        if y is not None or sample_weight is not None:
-            raise ValueError("a source brings its own target and weights: pass neither")
-        if not source.has_target:
-            raise ValueError("score needs a target: name it in scan(…, target=…)")
-        self._check_names(source)
-
-    def _takes_missing(self) -> bool:
-        return bool(self.__sklearn_tags__().input_tags.allow_nan)
-
-    def _n_jobs(self) -> int | None:
-        return getattr(self, "n_jobs", None)
+    # --- passes ---------------------------------------------------------------------------
 
     def _pass(self, source: Source, summarize: Callable[[Block], Any]) -> Any:
         """One pass over the rows; a value that is not finite is named."""
@@ -317,7 +148,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         save_model(self, path)
 
 
-def _callers_level() -> int:
+def callers_level() -> int:
     """How many frames up the line is that called the library, from whoever asks."""
     frame, level = sys._getframe(1), 1
     while frame.f_back and str(frame.f_globals.get("__name__")).startswith(INSIDE):
@@ -325,35 +156,16 @@ def _callers_level() -> int:
     return level
 
 
-def refuse_strangers(X: Any) -> None:
-    """Paths and collections of a cluster, which NumPy would misread or gather here."""
-    if isinstance(X, (str, bytes, PathLike)) or library(X) == "dask":
-        as_source(X)
-    if library(X) == "polars" and type(X).__name__ == "LazyFrame":
-        raise TypeError("X is a polars LazyFrame, a plan without rows: pass X.collect()")
-
-
-def _without_absent(y: Any, weight: NDArray[np.float64] | None) -> Any:
-    """The target with a number in rows of weight 0: they do not exist, whatever they hold."""
-    if y is None or weight is None or weight.all():
-        return y
-    values = plain_array(y)[0]
-    absent = weight == 0
-    kind = values.dtype.kind
-    if len(values) != len(weight) or kind not in "fO" or (kind == "O" and absent.all()):
-        return y
-    if kind == "f" and np.isfinite(values[absent]).all():
-        return y
-    values = values.copy()
-    values[absent] = values[~absent][0] if kind == "O" else 0.0
-    return values
-
-
 class Solved(NamedTuple):
     """What solving from a statistic tells about the solution."""
 
     certificate: Certificate
     objective: float
+
+    def if_enough_digits(self, precision: Precision) -> Solved | None:
+        """Itself; None, which asks for double-double, where float64 guarantees too few digits."""
+        few = precision == "float64" and self.certificate.digits < ENOUGH_DIGITS
+        return None if few else self
 
 
 class OnePass(Algebra, Estimator):
@@ -391,6 +203,10 @@ class OnePass(Algebra, Estimator):
         """Whether, by the shape of the data, a fit goes through a statistic that is kept."""
         return True
 
+    def _joins_folds(self, source: Source) -> bool:
+        """Whether a fit to several folds is solved from the statistics of each, merged."""
+        return self._keeps_statistic(source)
+
     def _skips_float64(self, source: Source) -> bool:
         """Whether, by the shape of the data alone, only double-double will do."""
         return False
@@ -412,7 +228,7 @@ class OnePass(Algebra, Estimator):
         def attributes() -> dict[str, Any] | None:
             return None if solved is None else self._fitted_attributes()
 
-        for precision in precisions[getattr(self, "exact", False) or self._skips_float64(source) :]:
+        for precision in precisions[self._always_exact(source) :]:
             began = time.perf_counter()
             with task.one_pass(attributes):
                 statistic = self._pass(source, partial(self._summarize, precision=precision))

@@ -1,4 +1,4 @@
-"""What was proved about a fit."""
+"""What was proved about a fit, and how many digits a bound on an error guarantees."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+import numpy as np
+
 from suffice.fitting.registry import register
+
+ENOUGH_DIGITS = 8.0
+"""Digits that a fit must guarantee: with fewer in float64 it is made again in double-double."""
+
+MOST_DIGITS = 15.6
+"""Digits that a float64 can show."""
 
 
 @register
@@ -67,3 +75,25 @@ class Certificate:
         return "\n".join(
             [f"{verdict}: {self.claim}", *(f"  {name:<{width}}  {text}" for name, text in rows)]
         )
+
+
+def digits_within(error: float) -> float:
+    """Decimal digits that a bound on a relative error guarantees.
+
+    Examples
+    --------
+    >>> digits_within(1e-12), digits_within(float("inf"))
+    (12.0, 0.0)
+    """
+    return float(np.clip(-np.log10(error), 0.0, MOST_DIGITS)) if np.isfinite(error) else 0.0
+
+
+def rounded_down(digits: float) -> str:
+    """Digits as a claim shows them: never more than are guaranteed.
+
+    Examples
+    --------
+    >>> rounded_down(8.19)
+    '8.1'
+    """
+    return f"{np.floor(10 * digits) / 10:.1f}"

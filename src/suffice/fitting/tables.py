@@ -113,8 +113,9 @@ def object_column(values: NDArray[np.object_], where: str) -> Column:
     kinds = {type(value) for value in seen if not is_missing(value)}
     if len({issubclass(kind, str) for kind in kinds}) > 1:
         raise TypeError(
-            "Encoders require their input argument must be uniformly strings or numbers. Got "
-            f"{sorted(kind.__qualname__ for kind in kinds)}"
+            f"{where} holds values of the types "
+            f"{', '.join(sorted(kind.__qualname__ for kind in kinds))}: a column must hold "
+            "uniformly strings or numbers; convert it to text"
         )
     plain = all(issubclass(kind, (str, int, float, np.number, np.bool_)) for kind in kinds)
     if plain and all(v is None or is_nan(v) or not is_missing(v) for v in seen):
@@ -130,7 +131,7 @@ def _item(value: Any, plain: bool, where: str) -> Any:
         return value
     try:
         return float(value)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:  # of bytes and of other things that are no number
         raise TypeError(
             f"{where} holds {type(value).__name__}; accepted are {ACCEPTED}: {error}"
         ) from None

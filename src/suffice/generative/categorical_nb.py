@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from suffice.fitting.base import Solved
-from suffice.fitting.certificate import Certificate
+from suffice.fitting.callbacks import FitTask
+from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_within, rounded_down
 from suffice.fitting.registry import register
 from suffice.generative.category_shares import (
     entries,
@@ -31,18 +32,20 @@ from suffice.generative.category_shares import (
     shares_of,
     unknown,
 )
-from suffice.generative.class_counts import ENOUGH_DIGITS
 from suffice.generative.left_out import LeftOut
 from suffice.generative.mixed_rows import TakesText, any_large
 from suffice.generative.naive_bayes import NaiveBayes
 from suffice.generative.semi_supervised import EM_CONSTRAINTS
 from suffice.generative.smoothing import pseudo_counts
 from suffice.numerics.double_double import UNIT, Array
-from suffice.sources import Block
+from suffice.sources import Block, Source
 from suffice.statistics.class_value_counts import ClassValueCounts
 from suffice.statistics.moments import Precision
 
 register(ClassValueCounts)
+
+MOST_CELLS = 1 << 27
+"""Classes times categories that `min_categories` may ask for."""
 
 
 class CategoricalNB(NaiveBayes, TakesText):
@@ -59,7 +62,8 @@ class CategoricalNB(NaiveBayes, TakesText):
     class_prior : array of shape (classes,), optional
         Probabilities of the classes, in the labels' order, instead of learned ones.
     min_categories : int or array of shape (columns,), optional
-        Least number of categories of each column.
+        Least number of categories of each column.  The tables of all classes and categories
+        that it asks for may hold 2²⁷ numbers, which are a gibibyte.
     prior_alpha : float, default=0
         How many rows each class is counted beyond its own, in its probability.
     unlabelled : label, optional
@@ -157,8 +161,13 @@ class CategoricalNB(NaiveBayes, TakesText):
     def _summarize(self, block: Block, precision: Precision) -> ClassValueCounts:
         return ClassValueCounts.summarize(block.X, self._labels(block), block.weight)
 
+    def _learn(self, source: Source, task: FitTask) -> None:
+        self._least(source.n_columns)  # what it refuses, it refuses before the rows are read
+        super()._learn(source, task)
+
     def _solve_columns(self, counts: ClassValueCounts) -> Solved:
-        shares, alpha = shares_of(counts, self._least(len(counts.values))), self._smoothing()
+        least = self._least(len(counts.values), len(counts.labels))
+        shares, alpha = shares_of(counts, least), self._smoothing()
         self._values, self._entries = counts.values, entries(shares, alpha)
         self.n_categories_ = shares.size
         strange = unknown(shares, alpha)
@@ -184,8 +193,8 @@ class CategoricalNB(NaiveBayes, TakesText):
         alpha = self._smoothing()
         return alpha * sum(float(logs.sum()) for logs in self.feature_log_prob_) if alpha else 0.0
 
-    def _least(self, n_columns: int) -> NDArray[np.int64]:
-        """The least number of categories of each column."""
+    def _least(self, n_columns: int, n_classes: int = 1) -> NDArray[np.int64]:
+        """The least number of categories of each column, if tables of them can be kept."""
         if self.min_categories is None:
             return np.zeros(n_columns, np.int64)
         least = np.asarray(self.min_categories)
@@ -198,10 +207,16 @@ class CategoricalNB(NaiveBayes, TakesText):
                 f"'min_categories' should have shape ({n_columns},) when an array-like is "
                 f"provided. Got {least.shape} instead."
             )
-        return np.broadcast_to(least, (n_columns,)).astype(np.int64)
+        each = np.broadcast_to(least, (n_columns,)).astype(np.int64)
+        if n_classes * float(np.maximum(each, 0).sum(dtype=np.float64)) > MOST_CELLS:
+            raise ValueError(
+                f"'min_categories' asks for up to {each.max()} categories in each of {n_columns} "
+                f"columns and {n_classes} classes; accepted are {MOST_CELLS} in all: lower it"
+            )
+        return each
 
     def _certificate(self, counts: ClassValueCounts) -> Certificate:
-        digits = float(np.clip(-np.log10(counts.error(self._smoothing()) + 4 * UNIT), 0.0, 15.6))
+        digits = digits_within(counts.error(self._smoothing()) + 4 * UNIT)
         empty = sum(len(values) == 0 for values in counts.values)
         notes = [f"{empty} columns have no value: they say nothing about the class"][
             : min(empty, 1)
@@ -213,8 +228,7 @@ class CategoricalNB(NaiveBayes, TakesText):
             )
         return Certificate(
             digits >= ENOUGH_DIGITS,
-            f"the share of each category in each class, to {np.floor(10 * digits) / 10:.1f} "
-            "digits or more",
+            f"the share of each category in each class, to {rounded_down(digits)} digits or more",
             "counts of classes and categories",
             {"digits": digits},
             tuple(notes),

@@ -7,17 +7,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from suffice.fitting.certificate import Certificate
+from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_within, rounded_down
 from suffice.fitting.registry import register
 from suffice.numerics.double_double import UNIT, Array
 from suffice.sources import Block
+from suffice.sources.subset import rows_of
 from suffice.statistics.block_totals import NegativeCellError
 from suffice.statistics.class_sums import ClassSums
 
 register(ClassSums)
-
-ENOUGH_DIGITS = 8.0
-"""Digits that a certificate must guarantee to hold."""
 
 
 def summed(model: Any, block: Block, X: Any) -> ClassSums:
@@ -36,14 +34,12 @@ def present_rows(block: Block) -> Block:
     """A block without its rows of weight 0, which do not exist, whatever they hold."""
     if block.weight is None or block.weight.all():
         return block
-    there = block.weight > 0
-    y = None if block.y is None else block.y[there]
-    return Block(block.X[there], y, block.weight[there], block.start)
+    return rows_of(block, block.weight > 0, block.start)
 
 
 def weighed(counts: Array, logs: Array) -> float:
     """Σ counts · logs; where nothing was counted, −∞ adds nothing."""
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         total = float(np.einsum("ij,ij->", counts, logs))
         return total if np.isfinite(total) else float(np.where(counts > 0, counts * logs, 0).sum())
 
@@ -98,7 +94,7 @@ def certified(claim: str, statistic: ClassSums, *known: tuple[Array, Array]) -> 
         where there are none.
     """
     error = 4 * UNIT + sum(_largest_ratio(error, value) for value, error in known)
-    digits = float(np.clip(-np.log10(error), 0.0, 15.6)) if np.isfinite(error) else 0.0
+    digits = digits_within(error)
     proved = digits >= ENOUGH_DIGITS
     notes = () if proved else (
         "too many digits were lost when rows were taken away: fit again on the rows that stay, or "
@@ -106,7 +102,7 @@ def certified(claim: str, statistic: ClassSums, *known: tuple[Array, Array]) -> 
     )  # fmt: skip
     return Certificate(
         proved,
-        f"{claim}, to {np.floor(10 * digits) / 10:.1f} digits or more",
+        f"{claim}, to {rounded_down(digits)} digits or more",
         "exact class sums" if statistic.is_exact else "class sums in float64",
         {"digits": digits, "error": error},
         notes,

@@ -178,6 +178,22 @@ class ComplementNB(NaiveBayes):
             return log_linear(rows, self.feature_log_prob_)
         return -log_linear(rows, -self.feature_log_prob_)
 
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """The scores of the classes, in the place of log p(x, y = k); see `ComplementNB`.
+
+        No probability of rows is behind them, and the prior is in them only where there is a
+        single class.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows, classes)
+        """
+        return super().predict_joint_log_proba(X)
+
     def _joint(self, rows: Any) -> Array:
         scores = self._log_likelihood(rows)
         return scores + self.class_log_prior_ if len(self.classes_) == 1 else scores

@@ -1,6 +1,6 @@
-"""What linear and quadratic discriminants share: classes, prior, predictions, one statistic.
+"""What linear and quadratic discriminants share: classes, prior, means, one statistic.
 
-    p(x, y = k) = πₖ N(x; μₖ, Σₖ),      log p(y = k | x) = log p(x, y = k) − log Σⱼ p(x, y = j)
+    p(x, y = k) = πₖ N(x; μₖ, Σₖ)
 
 A model provides the statistic that it needs (`_needed`), what is solved from it
 (`_solve_classes`), and log p(x, y = k) up to a term that is the same for all classes (`_joint`).
@@ -15,29 +15,26 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from suffice.fitting.base import LARGEST_KEPT_STATISTIC, OnePass, Solved
+from suffice.fitting.base import LARGEST_KEPT_STATISTIC, Solved
 from suffice.fitting.callbacks import FitTask
-from suffice.fitting.certificate import Certificate
-from suffice.fitting.classification import Classifier
+from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_within, rounded_down
 from suffice.fitting.registry import register
 from suffice.fitting.transaction import all_or_nothing
+from suffice.generative.classifier import GenerativeClassifier, refuse_undeclared
 from suffice.generative.priors import given_priors
 from suffice.generative.shrinkage import Rule, rule_of
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
-from suffice.numerics.log_posterior import log_posterior
 from suffice.sources import Block, Source
 from suffice.statistics.class_moments import ClassMoments
 from suffice.statistics.column_moments import ColumnMoments
 from suffice.statistics.fourth_moments import FourthMoments
 from suffice.statistics.labelled_moments import LabelledMoments
+from suffice.statistics.merging import stacked
 from suffice.statistics.moments import NOTHING, Precision
 from suffice.statistics.pooled_moments import PooledMoments
 
 for statistic in (ColumnMoments, ClassMoments, PooledMoments, FourthMoments, LabelledMoments):
     register(statistic)
-
-ENOUGH_DIGITS = 8.0
-"""Digits that a fit must guarantee; with fewer, it is made again in double-double."""
 
 SMALL_WORK, SMALL_COLUMNS = 1 << 14, 16
 """rows × columns², and columns, up to which double-double costs a few milliseconds."""
@@ -52,7 +49,7 @@ CELLS_AT_ONCE = 1 << 18
 """Values that are centred and multiplied at once."""
 
 
-class Discriminant(Classifier, OnePass):
+class Discriminant(GenerativeClassifier):
     """Base of the models with a Gaussian for each class."""
 
     priors: ArrayLike | None
@@ -72,10 +69,6 @@ class Discriminant(Classifier, OnePass):
     @abstractmethod
     def _solve_classes(self, statistic: Any, rule: Rule) -> Solved:
         """Set all that is learned beyond classes, prior and means."""
-
-    @abstractmethod
-    def _joint(self, rows: Any) -> Array:
-        """log p(x, y = k) up to a term that is the same for all classes."""
 
     # --- fitting --------------------------------------------------------------------------
 
@@ -114,9 +107,7 @@ class Discriminant(Classifier, OnePass):
         )
 
     def _solve(self, statistic: Any) -> Solved | None:
-        solved = self._solve_anyway(statistic)
-        few = solved.certificate.digits < ENOUGH_DIGITS
-        return None if few and statistic.precision == "float64" else solved
+        return self._solve_anyway(statistic).if_enough_digits(statistic.precision)
 
     def _solve_anyway(self, statistic: Any) -> Solved:
         if not statistic.count:
@@ -164,17 +155,11 @@ class Discriminant(Classifier, OnePass):
         """
         self.update(X, y, sample_weight)
         if classes is not None:
-            expected = np.asarray(classes).tolist()
-            strange = sorted(set(self.classes_.tolist()) - set(expected))
-            if strange:
-                raise ValueError(
-                    f"The target label(s) {strange} in y do not exist in the initial classes "
-                    f"{expected}"
-                )
+            refuse_undeclared(self.classes_, np.asarray(classes))
         return self
 
     def _certificate(self, error: float, precision: str, notes: list[str]) -> Certificate:
-        digits = float(np.clip(-np.log10(error), 0.0, 15.6)) if np.isfinite(error) else 0.0
+        digits = digits_within(error)
         if digits < ENOUGH_DIGITS:
             notes.append(
                 "columns are nearly dependent within classes, or rows that were taken away took "
@@ -183,7 +168,7 @@ class Discriminant(Classifier, OnePass):
         return Certificate(
             digits >= ENOUGH_DIGITS,
             "means, covariances and what follows from them, relative to the deviations of the "
-            f"columns, to {np.floor(10 * digits) / 10:.1f} digits or more",
+            f"columns, to {rounded_down(digits)} digits or more",
             f"class moments in {precision}",
             {"digits": digits, "error": error},
             tuple(notes),
@@ -200,14 +185,10 @@ class Discriminant(Classifier, OnePass):
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be a fitted model."""
-        learned = vars(self)
-        if "classes_" not in learned:
+        if "classes_" not in vars(self):
             return
         k, d = len(self.classes_), self.n_features_in_
-        for name, shape in {"means_": (k, d), "priors_": (k,), **self._shapes(k, d)}.items():
-            value = learned.get(name)
-            if not isinstance(value, np.ndarray) or value.shape != shape or value.dtype != float:
-                raise ValueError(f"its {name} does not fit {k} classes of {d} columns")
+        self._check_arrays({"means_": (k, d), "priors_": (k,), **self._shapes(k, d)})
 
     def _shapes(self, k: int, d: int) -> dict[str, tuple[int, ...]]:
         """Of further attributes of the model."""
@@ -228,33 +209,6 @@ class Discriminant(Classifier, OnePass):
             Of two classes, how much the second exceeds the first: shape (rows,).
         """
         return self._apply(X, self._decision)
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """log p(y = k | x), of shape (rows, classes); see `decision_function`."""
-        return self._apply(X, self._log_posterior)
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """p(y = k | x), of shape (rows, classes); see `decision_function`."""
-        return self._apply(X, lambda rows: np.exp(self._log_posterior(rows)))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : array, data frame or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows,)
-        """
-        return self._apply(X, self._predicted)
-
-    def _predicted(self, rows: Any) -> NDArray[Any]:
-        return self.classes_[np.argmax(self._joint(rows), axis=1)]
-
-    def _log_posterior(self, rows: Any) -> Array:
-        return log_posterior(self._joint(rows))
 
     def _decision(self, rows: Any) -> Array:
         joint = self._joint(rows)
@@ -297,9 +251,7 @@ def class_means(statistic: Any) -> tuple[DoubleDouble, Array, Array]:
         error = columns.error_unit * np.sqrt(columns.magnitude / columns.weight.hi)
         return columns.mean, columns.mean_rest, error
     every = statistic.moments
-    mean = DoubleDouble(
-        np.stack([one.mean.hi for one in every]), np.stack([one.mean.lo for one in every])
-    )
+    mean = stacked([one.mean for one in every])
     errors = [one.error_unit * np.sqrt(one.magnitude / float(one.weight.hi)) for one in every]
     return mean, np.stack([one.mean_rest for one in every]), np.stack(errors)
 

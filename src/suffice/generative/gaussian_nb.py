@@ -13,7 +13,7 @@ all, it is given the moments of that column over all classes, and a column witho
 says nothing.
 
 **Leaving one row out** changes the row's own class by a rank-one step, and ε a little; see
-`suffice.generative.leave_one_out`.
+`suffice.generative.gaussians_without`.
 
 Reference: Chan, Golub and LeVeque, "Algorithms for computing the sample variance" (1983).
 """
@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from suffice.fitting.base import Solved
-from suffice.fitting.certificate import Certificate
+from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_within, rounded_down
 from suffice.fitting.registry import register
 from suffice.generative.gaussians import (
     SMALLEST_VARIANCE,
@@ -37,7 +37,7 @@ from suffice.generative.gaussians import (
     guaranteed_error,
     log_densities,
 )
-from suffice.generative.leave_one_out import log_densities_without
+from suffice.generative.gaussians_without import log_densities_without
 from suffice.generative.left_out import LeftOut
 from suffice.generative.naive_bayes import NaiveBayes
 from suffice.generative.priors import given_priors
@@ -51,8 +51,8 @@ from suffice.statistics.moments import Precision
 register(ColumnMoments)
 register(ClassMoments)
 
-ENOUGH_DIGITS = 8.0
-"""Digits that a fit must guarantee; with fewer, it is made again in double-double."""
+LARGEST_VARIANCE = 1e307
+"""Of a class and column, with ε in it, so that its density has a logarithm."""
 
 SMALL = 1 << 14
 """Cells up to which a fit is made in double-double at once: it takes no longer."""
@@ -168,9 +168,7 @@ class GaussianNB(NaiveBayes):
         return ClassMoments.summarize(block.X, self._labels(block), block.weight, precision)
 
     def _solve(self, moments: ClassMoments) -> Solved | None:
-        solved = self._solve_anyway(moments)
-        few = solved.certificate.digits < ENOUGH_DIGITS
-        return None if few and moments.precision == "float64" else solved
+        return self._solve_anyway(moments).if_enough_digits(moments.precision)
 
     def _solve_columns(self, moments: ClassMoments) -> Solved:
         columns, total = moments.columns, moments.total
@@ -180,7 +178,14 @@ class GaussianNB(NaiveBayes):
                 f"the squares of column {int(np.argmax(overflown.any(axis=0)))} are beyond "
                 "float64's range: it is too large, or the weights are; rescale them"
             )
-        found = gaussians(columns, total, self.var_smoothing, self.tied_variance)
+        with np.errstate(over="ignore"):
+            found = gaussians(columns, total, self.var_smoothing, self.tied_variance)
+        if (found.var > LARGEST_VARIANCE).any():
+            raise ValueError(
+                f"with var_smoothing={self.var_smoothing!r} variances are above "
+                f"{LARGEST_VARIANCE:g}, which is beyond float64's range of densities: lower it, or "
+                "rescale the columns"
+            )
         self.theta_, self.var_ = found.theta, np.ascontiguousarray(found.var)
         low = np.where(columns.count > 0, columns.mean.lo, total.mean.lo)
         self._theta_rest = np.where(np.isnan(found.theta), 0.0, low)
@@ -212,7 +217,7 @@ class GaussianNB(NaiveBayes):
         return float(0.5 * np.nansum(cells))
 
     def _certificate(self, error: float, moments: ClassMoments) -> Certificate:
-        digits = float(np.clip(-np.log10(error), 0.0, 15.6)) if np.isfinite(error) else 0.0
+        digits = digits_within(error)
         empty = np.isnan(self.theta_[0])
         notes = []
         if empty.any():
@@ -235,8 +240,7 @@ class GaussianNB(NaiveBayes):
             )
         return Certificate(
             proved,
-            "the means and variances of each class, "
-            f"to {np.floor(10 * digits) / 10:.1f} digits or more",
+            f"the means and variances of each class, to {rounded_down(digits)} digits or more",
             f"class moments in {moments.precision}",
             {"digits": digits, "error": error},
             tuple(notes),

@@ -10,11 +10,16 @@ with x̄ = Σ πₖ μₖ.  For two classes the boundary is w·x + w₀ = 0 with
 weights and one scatter about the means are sufficient: the moments that least squares go by.
 
 **Directions.**  Those in which the classes are furthest apart for their spread maximise
-vᵀ B v / vᵀ Σ v, B = Σ πₖ (μₖ − x̄)(μₖ − x̄)ᵀ: with Σ⁻¹ = M Mᵀ they are M times the principal
-directions of the means Mᵀ (μₖ − x̄).
+vᵀ B v / vᵀ Σ v with B the covariance between classes (`suffice.generative.directions`).
 
 **Where Σ is singular** (fewer rows than columns, columns that depend on others), Σ⁻¹ is the
 pseudo-inverse: directions in which no class varies are left out, and the certificate tells.
+
+**Fewer rows than columns.**  Beyond a thousand columns no d × d matrix is made.  With A the rows
+less the means of their classes, Σ = Aᵀ A + diag(t): each class is shrunk by an amount of its own,
+towards variances of its own, and the sum of what they are shrunk towards is a diagonal again.
+Columns divided by √t make Σ the identity but for the span of the rows, and that is solved from
+their singular values (`suffice.generative.wide_shapes`, `suffice.generative.wide_directions`).
 
 References: Fisher, "The use of multiple measurements in taxonomic problems" (1936); Hastie,
 Tibshirani and Friedman, "The Elements of Statistical Learning" (2009), section 4.3.
@@ -22,7 +27,6 @@ Tibshirani and Friedman, "The Elements of Statistical Learning" (2009), section 
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -35,10 +39,11 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
+from suffice.engines.workers import one_blas_thread
 from suffice.fitting.base import Solved
 from suffice.fitting.callbacks import FitTask
-from suffice.fitting.trace import Trace
 from suffice.fitting.transforming import SourceTransformer
+from suffice.generative.directions import Directions, directions_of, solve_directions
 from suffice.generative.discriminant import (
     OF_CLASSES,
     POOLED,
@@ -50,12 +55,15 @@ from suffice.generative.discriminant import (
     negligible,
 )
 from suffice.generative.discriminant_without import linear_without
-from suffice.generative.principal_axes import PrincipalAxes, principal_axes, signed
+from suffice.generative.principal_axes import principal_axes
 from suffice.generative.shrinkage import Covariance, Rule, covariance, pooled, shrunk_covariance
-from suffice.generative.wide_rows import axes_of_rows, is_wide, mean_variances, summarized
+from suffice.generative.whitening import Frame
+from suffice.generative.wide_directions import wide_directions
+from suffice.generative.wide_rows import ClassRows, is_wide, learn_from_rows
+from suffice.generative.wide_shapes import of_all_rows, solution_of, within_classes
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources import Block, MappedSource, Source
-from suffice.statistics.moments import NOTHING
+from suffice.statistics.class_moments import ClassMoments
 
 
 class Lines(NamedTuple):
@@ -64,13 +72,6 @@ class Lines(NamedTuple):
     centre: Array
     coef: Array
     constant: Array
-
-
-class Directions(NamedTuple):
-    """Directions that tell classes apart, and their shares of the variance between classes."""
-
-    scalings: Array
-    ratios: Array
 
 
 def within_covariance(statistic: Any, rule: Rule, shares: Array | None) -> Covariance:
@@ -83,7 +84,7 @@ def within_covariance(statistic: Any, rule: Rule, shares: Array | None) -> Covar
     return pooled([shrunk_covariance(part, rule)[0] for part in statistic.parts], shares)
 
 
-def solve_lines(means: DoubleDouble, rest: Array, priors: Array, axes: PrincipalAxes) -> Lines:
+def solve_lines(means: DoubleDouble, rest: Array, priors: Array, axes: Any) -> Lines:
     """w and b of each class."""
     centre = priors @ means.round()
     away = (means - centre) + rest
@@ -91,26 +92,6 @@ def solve_lines(means: DoubleDouble, rest: Array, priors: Array, axes: Principal
     products = (coef * away).sum(axis=1).round()
     with np.errstate(divide="ignore"):
         return Lines(centre, coef.round(), np.log(priors) - products / 2)
-
-
-def solve_directions(away: Array, priors: Array, axes: PrincipalAxes, tol: float) -> Directions:
-    """From the means of the classes less their common mean."""
-    whitened = (np.sqrt(priors)[:, None] * away) @ axes.whitening
-    _, lengths, turned = np.linalg.svd(whitened, full_matrices=False)
-    squares = np.square(lengths)
-    total = squares.sum()
-    rank = int((lengths > tol * lengths.max(initial=0.0)).sum())
-    ratios = squares / total if total > 0 else np.zeros(len(squares))
-    return Directions(signed(axes.whitening @ turned[:rank].T), ratios)
-
-
-def directions_of(between: Array, axes: PrincipalAxes) -> Directions:
-    """From a covariance between classes."""
-    values, turned = np.linalg.eigh(axes.whitening.T @ between @ axes.whitening)
-    total = values.sum()
-    # Shrunk by different amounts, the difference of two covariances may be negative.
-    ratios = np.sort(values / total)[::-1] if total != 0 else np.zeros(len(values))
-    return Directions(signed(axes.whitening @ turned[:, ::-1]), ratios)
 
 
 class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransformer, Discriminant):
@@ -155,12 +136,14 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
     priors_ : array of shape (classes,)
     xbar_ : array of shape (columns,)
     covariance_ : array of shape (columns, columns)
-        Σ, with 1/W.
+        Σ, with 1/W.  Of fewer rows than columns, beyond 1024 columns, it is made when it is first
+        asked for.
     scalings_ : array of shape (columns, rank)
         Directions v with vᵀ Σ v = 1, by descending variance between classes.
     explained_variance_ratio_ : array of shape (components,)
         Share of the variance between classes along each.
     statistics_ : PooledMoments or LabelledMoments
+        Not kept of fewer rows than columns, beyond 1024 columns.
     certificate_ : Certificate
     trace_ : Trace
 
@@ -196,10 +179,13 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         "tol",
         "covariance_estimator",
     )
-    _saved_private = ("_constant", "_n_features_out")
+    _saved_private = ("_constant", "_n_features_out", "_frame")
     _constant: Array
     """bₖ; for two classes their difference."""
     _n_features_out: int
+    _frame: Frame | None
+    """M with Σ⁻¹ = M Mᵀ, where Σ is to be told when it is asked for."""
+    covariance_: Array
 
     def __init__(
         self,
@@ -236,49 +222,84 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         return POOLED if rule.is_linear and not self._weighs_by_priors() else OF_CLASSES
 
     def _keeps_statistic(self, source: Source) -> bool:
-        plain = self.solver == "svd" and not self.store_covariance and not self._rule().shrinks
-        return not (plain and is_wide(source))
+        return not is_wide(source)
 
     def _learn(self, source: Source, task: FitTask) -> None:
         if self._keeps_statistic(source):
             super()._learn(source, task)
-            return
-        self.__dict__.pop("statistics_", None)
-        began = time.perf_counter()
-        with task.one_pass(self._fitted_attributes):
-            classes = self._pass(source, partial(summarized, precision="double-double"))
-            if not classes.count:
-                raise ValueError(NOTHING)
-            self._set_classes(classes)
-            axes = axes_of_rows(source, classes, self.tol, self._n_jobs())
-            solved = self._set(classes, axes, mean_variances(classes), None)
-        self.certificate_ = replace(solved.certificate, path="the rows themselves, in float64")
-        seconds = time.perf_counter() - began
-        self.trace_ = Trace().extended("rows' side", solved.objective, seconds)
+        else:
+            learn_from_rows(self, source, task, partial(self._solve_rows, source))
+
+    def _shares(self) -> Array | None:
+        """Of the classes' covariances in Σ, where they are not those of the rows' weight."""
+        return self.priors_ if self._weighs_by_priors() else None
+
+    def _turns_by_difference(self, rule: Rule) -> bool:
+        """Whether directions come from the covariance of all rows less that within classes."""
+        return self.solver == "eigen" and (rule.shrinks or self.priors is not None)
+
+    def _solve_rows(self, source: Source, classes: ClassMoments) -> Solved:
+        """The same from the rows themselves, which are fewer than the columns."""
+        rule, rows = self._rule(), ClassRows.read(source, classes, self._n_jobs())
+        found = within_classes(rows, classes, rule, self._shares())
+        axes = solution_of(found, 0.0 if rule.shrinks else self.tol)
+        directions = None
+        # Where nothing is known of the covariance, squares of its scales may be no numbers.
+        if self._turns_by_difference(rule) and np.isfinite(axes.error):
+            total, means = of_all_rows(rows, classes, rule)
+            most = min(len(means) - 1, means.shape[1])
+            directions = wide_directions(total, found, axes.frame, means, most)
+        half = (rows.away * np.sqrt(rows.weight)[:, None]) @ axes.frame
+        squares = float(np.square(half).sum())
+        solved = self._set(classes, axes, found.spread.variances, directions, squares)
+        if self.store_covariance or self.solver != "svd":
+            self._frame = axes.frame
+        return solved
 
     def _solve_classes(self, statistic: Any, rule: Rule) -> Solved:
-        found = within_covariance(
-            statistic, rule, self.priors_ if self._weighs_by_priors() else None
-        )
-        axes = principal_axes(found, 0.0 if rule.shrinks else self.tol**2)
+        found = within_covariance(statistic, rule, self._shares())
+        most = None if rule.shrinks else int((statistic.rows - 1).sum())
+        axes = principal_axes(found, 0.0 if rule.shrinks else self.tol**2, most)
         if found.hides(negligible(self.means_)):
             axes = replace(axes, error=np.inf)
         directions = None
-        if self.solver == "eigen" and (rule.shrinks or self.priors is not None):
+        if self._turns_by_difference(rule):
             total, _ = shrunk_covariance(statistic.total, rule)
             directions = directions_of(total.rounded - found.rounded, axes)
-        solved = self._set(statistic, axes, found.variances, directions)
+        squares = float(statistic.weight.sum().hi) * axes.rank
+        if rule.shrinks or self._weighs_by_priors():
+            B = axes.whitening
+            squares = float(np.sum((statistic.within.rounded_scatter @ B) * B))
+        solved = self._set(statistic, axes, found.variances, directions, squares)
         if self.store_covariance or self.solver != "svd":
             self.covariance_ = np.ascontiguousarray(found.rounded)
         return solved
 
     def _set(
-        self, statistic: Any, axes: PrincipalAxes, variances: Array, directions: Directions | None
+        self,
+        statistic: Any,
+        axes: Any,
+        variances: Array,
+        directions: Directions | None,
+        squares: float,
     ) -> Solved:
-        """Set lines and directions."""
+        """Set lines and directions.
+
+        Parameters
+        ----------
+        statistic : PooledMoments, LabelledMoments or ClassMoments
+        axes : PrincipalAxes or Solution
+            Of Σ.
+        variances : array of shape (columns,)
+        directions : Directions, optional
+            By default those of the means.
+        squares : float
+            The sum of w (x − μ)ᵀ Σ⁻¹ (x − μ) over the rows.
+        """
         k, d = self.means_.shape
         components = self._components(min(k - 1, d))
         self.__dict__.pop("covariance_", None)
+        self._frame = None
         mean, rest, errors = class_means(statistic)
         lines = solve_lines(mean, rest, self.priors_, axes)
         self._set_lines(lines)
@@ -291,7 +312,15 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         self._n_features_out = most
         error = axes.relative_error + error_of_means(errors, self.means_, variances)
         certificate = self._certificate(error, statistic.precision, self._notes(axes, d))
-        return Solved(certificate, self._objective(statistic, axes))
+        return Solved(certificate, self._objective(statistic, axes, squares))
+
+    def __getattr__(self, name: str) -> Any:
+        frame = vars(self).get("_frame")
+        if name != "covariance_" or frame is None:
+            return super().__getattr__(name)
+        with one_blas_thread():
+            self.covariance_ = np.asarray(frame.covariance())
+        return self.covariance_
 
     def _components(self, most: int) -> int:
         if self.n_components is None:
@@ -311,7 +340,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         self.coef_, self._constant = np.ascontiguousarray(coef), constant
         self.intercept_ = constant - coef @ lines.centre
 
-    def _notes(self, axes: PrincipalAxes, d: int) -> list[str]:
+    def _notes(self, axes: Any, d: int) -> list[str]:
         if axes.rank == d:
             return []
         return [
@@ -319,13 +348,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
             "classes do not vary are left out (pseudo-inverse)"
         ]
 
-    def _objective(self, statistic: Any, axes: PrincipalAxes) -> float:
+    def _objective(self, statistic: Any, axes: Any, squares: float) -> float:
         """−Σ w log p(x, y), within the directions that are kept."""
         weight = statistic.weight.round()
-        squares = weight.sum() * axes.rank
-        if self._rule().shrinks or self._weighs_by_priors():
-            B = axes.whitening
-            squares = float(np.sum((statistic.within.rounded_scatter @ B) * B))
         spread = weight.sum() * (axes.rank * np.log(2 * np.pi) + axes.log_determinant)
         there = weight > 0
         with np.errstate(divide="ignore"):
@@ -335,6 +360,14 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         lines = 1 if k == 2 else k
         shapes = {"coef_": (lines, d), "intercept_": (lines,), "_constant": (lines,)}
         return {**shapes, "xbar_": (d,), "scalings_": (d, self.scalings_.shape[-1])}
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        frame: Any = vars(self).get("_frame")
+        if frame is None:
+            return
+        if not isinstance(frame, Frame) or frame.shape[0] != self.n_features_in_:
+            raise ValueError(f"its covariance does not fit {self.n_features_in_} columns")
 
     # --- predicting -----------------------------------------------------------------------
 

@@ -1,9 +1,12 @@
 """Log-likelihoods that are linear in the cells: those of the naive Bayes models of counts.
 
-    log p(x | y = k) = Σⱼ (cₖⱼ + sₖⱼ xⱼ) + terms of x alone
+    log p(x | y = k) = Σⱼ (cₖⱼ + sₖⱼ xⱼ) + h(x)
 
-over the cells that are there.  With probabilities of 0 slopes s and constants c may be infinite:
-s = −∞ where a cell above 0 is impossible, c = −∞ and s = +∞ where a cell of 0 is.
+over the cells that are there.  What is left out, h, is the same in all classes: log(n! / Πⱼ xⱼ!)
+with n = Σⱼ xⱼ for multinomial rows, −Σⱼ log xⱼ! for Poisson rows, and 0 for Bernoulli ones.
+
+With probabilities of 0 slopes s and constants c may be infinite: s = −∞ where a cell above 0 is
+impossible, c = −∞ and s = +∞ where a cell of 0 is.
 """
 
 from __future__ import annotations

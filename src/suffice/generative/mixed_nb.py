@@ -18,10 +18,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from suffice.fitting.base import Solved
-from suffice.fitting.certificate import Certificate
 from suffice.fitting.registry import register
-from suffice.generative.bernoulli_nb import BernoulliNB
-from suffice.generative.categorical_nb import CategoricalNB
 from suffice.generative.class_counts import present_rows
 from suffice.generative.column_kinds import (
     KINDS,
@@ -31,12 +28,16 @@ from suffice.generative.column_kinds import (
     refuse_text,
     with_named,
 )
-from suffice.generative.gaussian_nb import ENOUGH_DIGITS, SMALL, GaussianNB
+from suffice.generative.gaussian_nb import SMALL
 from suffice.generative.left_out import LeftOut
+from suffice.generative.mixed_parts import (
+    MODELS,
+    least_categories,
+    proved_together,
+    unfitted_part,
+)
 from suffice.generative.mixed_rows import TakesText
-from suffice.generative.multinomial_nb import MultinomialNB
 from suffice.generative.naive_bayes import NaiveBayes
-from suffice.generative.poisson_nb import PoissonNB
 from suffice.generative.semi_supervised import EM_CONSTRAINTS
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
@@ -44,18 +45,6 @@ from suffice.statistics.moments import Precision
 from suffice.statistics.side_by_side import SideBySide
 
 register(SideBySide)
-
-MODELS: dict[str, type[NaiveBayes]] = {
-    "gaussian": GaussianNB,
-    "categorical": CategoricalNB,
-    "bernoulli": BernoulliNB,
-    "multinomial": MultinomialNB,
-    "poisson": PoissonNB,
-}
-"""The model of each kind of column."""
-
-NOT_OF_PARTS = {"fit_prior", "class_prior", "unlabelled", "max_iter", "tol"}
-"""Parameters that concern the classes, not the columns."""
 
 
 class MixedNB(NaiveBayes, TakesText):
@@ -240,28 +229,12 @@ class MixedNB(NaiveBayes, TakesText):
 
     def _part(self, kind: str) -> Any:
         """An unfitted model of the columns of a kind."""
-        cls, columns = MODELS[kind], self._columns(kind)
-        ours = self.get_params(deep=False)
-        shared = (set(cls._get_param_names()) & set(ours)) - NOT_OF_PARTS
-        part: Any = cls(**{name: ours[name] for name in shared})
-        part.n_features_in_ = len(columns)
+        columns = self._columns(kind)
+        ours = {**self.get_params(deep=False), "binarize": self._threshold}
         if kind == "categorical":
-            part.min_categories = self._least(columns)
-        if kind == "bernoulli":
-            part.binarize = self._threshold
-        return part
-
-    def _least(self, columns: list[int]) -> Any:
-        """Least numbers of categories of some columns, as `CategoricalNB` takes them."""
-        least = np.asarray(self.min_categories)
-        if least.ndim == 0:
-            return self.min_categories
-        if least.shape != (len(self._kinds),):
-            raise ValueError(
-                f"'min_categories' should have shape ({len(self._kinds)},) when an array-like is "
-                f"provided. Got {least.shape} instead."
-            )
-        return least[columns]
+            least = least_categories(self.min_categories, columns, len(self._kinds))
+            ours["min_categories"] = least
+        return unfitted_part(kind, len(columns), ours)
 
     def _log_prior_density(self) -> float:
         return float(sum(part._log_prior_density() for part in self.parts_.values()))
@@ -301,12 +274,13 @@ class MixedNB(NaiveBayes, TakesText):
 
     def _solve(self, statistic: SideBySide) -> Solved | None:
         solved = self._solve_anyway(statistic)
-        few = solved.certificate.digits < ENOUGH_DIGITS and "gaussian" in self._kinds
-        return None if few and statistic.precision == "float64" else solved
+        if "gaussian" not in self._kinds:
+            return solved  # counts have but one precision
+        return solved.if_enough_digits(statistic.precision)
 
     def _solve_columns(self, statistic: SideBySide) -> Solved:
         self.kinds_, self.parts_ = list(self._kinds), {}
-        objective, found = 0.0, []
+        objective = 0.0
         for kind, one in zip(self._present(), statistic.parts, strict=True):
             part = self._part(kind)
             part.classes_, part.class_count_ = self.classes_, self.class_count_
@@ -314,8 +288,8 @@ class MixedNB(NaiveBayes, TakesText):
             part.certificate_, value = part._solve_columns(one)
             objective += value
             self.parts_[kind] = part
-            found.append(part.certificate_)
-        return Solved(_together(found, self._present()), objective)
+        proved = {kind: part.certificate_ for kind, part in self.parts_.items()}
+        return Solved(proved_together(proved), objective)
 
     def _categorical(self) -> Sequence[int]:
         return self._columns("categorical")
@@ -357,16 +331,3 @@ class MixedNB(NaiveBayes, TakesText):
             mine = left._replace(X=self._cells(left.X, kind))
             out.append(part._log_likelihood_without(one, mine))
         return sum(out[1:], out[0])
-
-
-def _together(found: Sequence[Certificate], kinds: Sequence[str]) -> Certificate:
-    """What is proved about all parts."""
-    digits = min(one.digits for one in found)
-    each = list(zip(kinds, found, strict=True))
-    return Certificate(
-        all(one.holds for one in found),
-        "; ".join(f"{kind}: {one.claim}" for kind, one in each),
-        "; ".join(dict.fromkeys(one.path for one in found)),
-        {"digits": digits},
-        tuple(f"{kind}: {note}" for kind, one in each for note in one.notes),
-    )

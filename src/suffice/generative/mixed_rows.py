@@ -13,15 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils.validation import (
-    _check_y,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from suffice.fitting.base import Estimator, _without_absent, refuse_strangers
+from suffice.fitting.base import Estimator
 from suffice.fitting.categories import is_missing, whole_numbers
+from suffice.fitting.inputs import refuse_strangers, without_absent
 from suffice.fitting.rounded import refuse_rounded, rounds_integers
 from suffice.fitting.tables import has_large, table_of, with_gaps
 from suffice.sources import Block, Columns, Source, as_source
@@ -44,15 +40,9 @@ class TakesText(Estimator):
             return super()._training_source(X, y, sample_weight, reset)
         refuse_strangers(X)
         weight = self._checked_weight(sample_weight, X)
-        y = _without_absent(y, weight)
+        y = without_absent(y, weight)
         rows = self._table(X, reset)
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
-            )
-        y = _check_y(y, estimator=self, **self._target_checks())
-        check_consistent_length(X, y)
-        source = as_source(rows, y, weight)
+        source = as_source(rows, self._checked_target(X, y), weight)
         if hasattr(self, "feature_names_in_"):
             source.feature_names = tuple(self.feature_names_in_)
         return source

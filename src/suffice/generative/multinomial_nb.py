@@ -1,10 +1,13 @@
 """Multinomial naive Bayes: the event model of words in documents.
 
-    log p(x | y = k) = Σⱼ xⱼ log θₖⱼ + terms of x alone,      θₖⱼ = (Nₖⱼ + αⱼ) / Σⱼ (Nₖⱼ + αⱼ)
+    log p(x | n, y = k) = Σⱼ xⱼ log θₖⱼ + log(n! / Πⱼ xⱼ!),      θₖⱼ = (Nₖⱼ + αⱼ) / Σⱼ (Nₖⱼ + αⱼ)
 
-with xⱼ how often event j occurs in a row, and Nₖⱼ how often in the rows of class k: the class
-sums are sufficient.  θₖ is the mean of its posterior under a Dirichlet prior, whose
-pseudo-counts are α; α = 1 is Laplace's smoothing.
+with xⱼ how often event j occurs in a row of n = Σⱼ xⱼ events, and Nₖⱼ how often in the rows of
+class k: the class sums are sufficient.  How many events a row has, the model does not say.
+log(n! / Πⱼ xⱼ!) is the same in all classes, and is left out of what the model computes.
+
+θₖ is the mean of its posterior under a Dirichlet prior, whose pseudo-counts are α; α = 1 is
+Laplace's smoothing.
 
 A missing cell (NaN) leaves its factor θₖⱼ^xⱼ away, as a count of 0 does.
 
@@ -148,6 +151,23 @@ class MultinomialNB(NaiveBayes):
         self.feature_log_prob_ = log_shares(posterior)
         proved = certified("the log-probabilities", statistic, (posterior, statistic.error))
         return Solved(proved, -weighed(counts, self.feature_log_prob_))
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """log πₖ + Σⱼ xⱼ log θₖⱼ, over the cells that are there.
+
+        This is log p(x, y = k | n) of rows with n = Σⱼ xⱼ events, but for log(n! / Πⱼ xⱼ!): in
+        how many orders they can occur.  That term is the same in all classes, and counts in no
+        probability of a class.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows, classes)
+        """
+        return super().predict_joint_log_proba(X)
 
     def _log_likelihood(self, rows: Any) -> Array:
         return log_linear(rows, self.feature_log_prob_)

@@ -1,4 +1,4 @@
-"""What all naive Bayes models share: the classes, their prior, predictions, leaving one row out.
+"""What all naive Bayes models share: the classes, their prior, leaving one row out.
 
     p(x, y = k) = πₖ Πⱼ p(xⱼ | y = k),      πₖ = (nₖ + a) / (n + K a)
 
@@ -41,16 +41,17 @@ from suffice.engines.passes import map_rows
 from suffice.fitting.base import Solved
 from suffice.fitting.callbacks import FitTask
 from suffice.fitting.transaction import all_or_nothing
+from suffice.generative.classifier import refuse_undeclared
 from suffice.generative.left_out import LeftOut, left_out, log_priors_without
+from suffice.generative.near_ties import settle
 from suffice.generative.priors import given_priors
 from suffice.generative.semi_supervised import SemiSupervised
 from suffice.numerics.double_double import Array, DoubleDouble
-from suffice.numerics.log_posterior import log_posterior
 from suffice.sources import Block, Source, as_source
 from suffice.sources.base import block_rows
 from suffice.sources.long_blocks import with_long_blocks
-from suffice.statistics.class_moments import united
-from suffice.statistics.labels import coded
+from suffice.statistics.class_sums import ClassSums
+from suffice.statistics.labels import coded, united
 from suffice.statistics.moments import NOTHING, Precision
 
 
@@ -174,12 +175,7 @@ class NaiveBayes(SemiSupervised):
         declared = self._declared_classes
         if declared is None:
             return statistic
-        strange = set(statistic.labels.tolist()) - set(declared.tolist())
-        if strange:
-            raise ValueError(
-                f"The target label(s) {sorted(strange)} in y do not exist in the initial classes "
-                f"{declared.tolist()}"
-            )
+        refuse_undeclared(statistic.labels, declared)
         return statistic.placed(united([declared, statistic.labels]))
 
     @all_or_nothing
@@ -227,15 +223,10 @@ class NaiveBayes(SemiSupervised):
         learned = vars(self)
         if "classes_" not in learned:
             return
-        shape = (len(self.classes_), self.n_features_in_)
-        expected = dict.fromkeys(self._column_attributes, shape)
+        k, d = len(self.classes_), self.n_features_in_
         prior = "class_prior_" if "class_prior_" in learned else "class_log_prior_"
-        for name, size in {**expected, prior: shape[:1], "class_count_": shape[:1]}.items():
-            value = learned.get(name)
-            if not isinstance(value, np.ndarray) or value.shape != size or value.dtype != float:
-                raise ValueError(
-                    f"its {name} does not fit {shape[0]} classes of {shape[1]} columns"
-                )
+        columns = dict.fromkeys(self._column_attributes, (k, d))
+        self._check_arrays({**columns, prior: (k,), "class_count_": (k,)})
 
     # --- predicting -----------------------------------------------------------------------
 
@@ -252,30 +243,6 @@ class NaiveBayes(SemiSupervised):
         """
         return self._apply(X, self._joint)
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """log p(y = k | x); see `predict_joint_log_proba`."""
-        return self._apply(X, self._log_posterior)
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """p(y = k | x); see `predict_joint_log_proba`."""
-        return self._apply(X, lambda rows: np.exp(self._log_posterior(rows)))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : array, data frame or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows,)
-        """
-        return self._apply(X, self._predicted)
-
-    def _predicted(self, rows: Any) -> NDArray[Any]:
-        return self.classes_[np.argmax(self._joint(rows), axis=1)]
-
     def _apply(self, X: Any, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
         def by_blocks(rows: Any) -> NDArray[Any]:
             plain = isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf"
@@ -284,9 +251,6 @@ class NaiveBayes(SemiSupervised):
             return map_rows(as_source(rows), lambda block: function(block.X), self._n_jobs())
 
         return super()._apply(X, by_blocks)
-
-    def _log_posterior(self, rows: Any) -> Array:
-        return log_posterior(self._joint(rows))
 
     def _joint(self, rows: Any) -> Array:
         joint = self._log_likelihood(rows)
@@ -305,7 +269,10 @@ class NaiveBayes(SemiSupervised):
         prior = self._prior_without(statistic, left)
         likelihood = self._log_likelihood_without(statistic, left)
         # A class that is gone has no likelihood.
-        return np.where(np.isneginf(prior), -np.inf, prior + likelihood)
+        joint = np.where(np.isneginf(prior), -np.inf, prior + likelihood)
+        if isinstance(statistic, ClassSums) and statistic.is_exact:
+            settle(joint, left, lambda row: self._joint_by_refit(statistic, left, row))
+        return joint
 
     def _prior_without(self, statistic: Any, left: LeftOut) -> Array:
         """log πₖ without each row: shape (rows, classes)."""
@@ -315,9 +282,22 @@ class NaiveBayes(SemiSupervised):
 
     def _likelihood_by_refit(self, statistic: Any, left: LeftOut, row: int) -> Array:
         """log p(x | y = k) of one row under the statistic without it, without any shortcut."""
+        model = copy.copy(self)
+        model._solve_columns(self._without(statistic, left, row).placed(statistic.labels))
+        return model._log_likelihood(left.X[row : row + 1])[0]
+
+    def _joint_by_refit(self, statistic: Any, left: LeftOut, row: int) -> Array:
+        """log p(x, y = k) of one row by a fit without it; −∞ for a class that is gone."""
+        model, out = copy.copy(self), np.full(len(statistic.labels), -np.inf)
+        rest = self._without(statistic, left, row)
+        if rest.count:
+            model._solve_anyway(rest)
+            places = np.searchsorted(statistic.labels, model.classes_)
+            out[places] = model._joint(left.X[row : row + 1])[0]
+        return out
+
+    def _without(self, statistic: Any, left: LeftOut, row: int) -> Any:
+        """The statistic without one of its rows."""
         at = slice(row, row + 1)
         gone = Block(left.X[at], statistic.labels[left.codes[at]], left.weight[at], row)
-        rest = statistic.subtract(self._summarize(gone, statistic.precision))
-        model = copy.copy(self)
-        model._solve_columns(rest.placed(statistic.labels))
-        return model._log_likelihood(left.X[at])[0]
+        return statistic.subtract(self._summarize(gone, statistic.precision))

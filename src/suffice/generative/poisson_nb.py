@@ -1,13 +1,14 @@
 """Poisson naive Bayes: counts of events per row.
 
-    log p(x | y = k) = Σⱼ xⱼ log λₖⱼ − λₖⱼ + terms of x alone,      λₖⱼ = (Nₖⱼ + αⱼ) / (Wₖⱼ + βⱼ)
+    log p(x | y = k) = Σⱼ (xⱼ log λₖⱼ − λₖⱼ − log xⱼ!),      λₖⱼ = (Nₖⱼ + αⱼ) / (Wₖⱼ + βⱼ)
 
 with Nₖⱼ the sum of column j over the rows of class k, and Wₖⱼ the weight of those in which it is
 known: the class sums are sufficient.  λₖⱼ is the mean of its posterior under a Gamma prior with α
 events in β rows.  Unlike the multinomial model, this one learns how many events a row has.
 
-The log-posterior is linear in x, a logistic model: its coefficients are the log λₖⱼ, its
-intercepts log πₖ − Σⱼ λₖⱼ.
+log xⱼ! is the same in all classes, and is left out of what the model computes.  The log-posterior
+is then linear in x, a logistic model: its coefficients are the log λₖⱼ, its intercepts
+log πₖ − Σⱼ λₖⱼ.
 
 A missing cell (NaN) leaves its factor away, in a fit as in a prediction.  Where nothing is known
 about a column in a class, not even by β, the class is given the λ of all classes; where nothing
@@ -183,6 +184,22 @@ class PoissonNB(NaiveBayes):
     def intercept_(self) -> Array:
         """The intercepts of the logistic form."""
         return np.asarray(self.class_log_prior_ - np.nansum(self.rate_, axis=1))
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """log πₖ + Σⱼ (xⱼ log λₖⱼ − λₖⱼ), over the cells that are there.
+
+        This is log p(x, y = k) but for −Σⱼ log xⱼ!, which is the same in all classes, and counts
+        in no probability of a class.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows, classes)
+        """
+        return super().predict_joint_log_proba(X)
 
     def _log_likelihood(self, rows: Any) -> Array:
         return log_linear(rows, self.coef_, -np.nan_to_num(self.rate_))

@@ -20,7 +20,10 @@ import numpy as np
 from suffice.generative.shrinkage import Covariance
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
 from suffice.numerics.positive_definite import factorize
-from suffice.numerics.symmetric_eigen import decompose
+from suffice.numerics.symmetric_eigen import decompose, leading
+
+MANY, LOW = 128, 4
+"""Columns from which on, and their number for each direction from which on, a rank is low."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class PrincipalAxes:
     dropped : float64 array of shape (columns − rank,)
         The values that count as zero.
     correlation : float64 array or DoubleDouble of shape (columns, columns)
+        None where the axes were found from rows: there the error holds roundings of the values.
     error : float
         e, a bound on the norm of the error of the correlation.
     """
@@ -75,6 +79,7 @@ class PrincipalAxes:
         rounding = 4 * len(self.deviations) * UNIT
         gap = float(self.values[-1] - max(self.dropped.max(initial=0.0), 0.0))
         exact = isinstance(self.correlation, DoubleDouble) and not len(self.dropped)
+        exact |= self.correlation is None
         departure = self.error + (0.0 if exact else rounding)
         return departure / gap + rounding / np.sqrt(gap) if gap > 2 * departure else 1.0
 
@@ -89,7 +94,9 @@ class PrincipalAxes:
         return DoubleDouble.of(inner) / scale
 
 
-def principal_axes(found: Covariance, threshold: float = 0.0) -> PrincipalAxes:
+def principal_axes(
+    found: Covariance, threshold: float = 0.0, rank: int | None = None
+) -> PrincipalAxes:
     """The directions whose variance, in columns divided by their deviations, is above a threshold.
 
     Parameters
@@ -97,6 +104,8 @@ def principal_axes(found: Covariance, threshold: float = 0.0) -> PrincipalAxes:
     found : Covariance
     threshold : float
         What cannot be told from zero is below it in any case.
+    rank : int, optional
+        What the rank can be at most: where it is low, fewer axes have to be found.
     """
     variances = found.variances
     there = variances > 0
@@ -110,19 +119,30 @@ def principal_axes(found: Covariance, threshold: float = 0.0) -> PrincipalAxes:
         matrix = np.where(_pairs(there), matrix / deviations[:, None] / deviations, 0.0)
     error = found.unit * float(np.square(found.g[there] / deviations[there]).sum())
     error += found.of_amount
-    system = decompose(matrix)
-    values = system.values.round()
+    values, vectors, remainder = _decomposed(matrix, len(deviations) if rank is None else rank)
+    error += remainder
     unit = DOUBLE_DOUBLE_UNIT if isinstance(matrix, DoubleDouble) else UNIT
-    least = max(threshold, 2 * error, 4 * len(values) * unit)
-    rank = int((values > least).sum())
+    least = max(threshold, 2 * error, 4 * len(deviations) * unit)
+    kept = int((values > least).sum())
     return PrincipalAxes(
         deviations=deviations,
-        values=values[:rank],
-        vectors=signed(np.ascontiguousarray(system.vectors[:rank].T)),
-        dropped=values[rank:],
+        values=values[:kept],
+        vectors=signed(np.ascontiguousarray(vectors[:, :kept])),
+        dropped=values[kept:] if len(values) == len(deviations) else np.append(values[kept:], 0.0),
         correlation=matrix,
         error=error,
     )
+
+
+def _decomposed(matrix: Any, rank: int) -> tuple[Array, Array, float]:
+    """Values, vectors as columns, and the norm of what they leave of the matrix."""
+    n = len(matrix.hi) if isinstance(matrix, DoubleDouble) else len(matrix)
+    if n >= MANY and LOW * rank <= n and not isinstance(matrix, DoubleDouble):
+        found = leading(matrix, rank)
+        if found is not None:
+            return found
+    system = decompose(matrix)
+    return system.values.round(), system.vectors.T, 0.0
 
 
 def _pairs(there: Any) -> Any:

@@ -17,7 +17,10 @@ def given_priors(priors: Any, n_classes: int) -> Array:
     ValueError
         If there are not as many as classes, or if one is negative or not finite.
     """
-    given = np.asarray(priors, dtype=np.float64)
+    try:
+        given = np.asarray(priors, dtype=np.float64)
+    except OverflowError:
+        raise ValueError("Priors must be non-negative, and finite.") from None
     if given.shape != (n_classes,):
         raise ValueError(
             f"Number of priors must match number of classes: {given.size} priors for "

@@ -8,30 +8,28 @@ Weight, mean and scatter of each class are sufficient.  Against few rows, Σₖ 
 (`suffice.generative.shrinkage`) or regularised, (1 − r) Σₖ + r I with r = `reg_param`.
 
 **Where Σₖ is singular** (a class with no more rows than columns, a column that is constant in it),
-its likelihood has no maximum: the density grows without bound as the missing variance goes to
-zero.  In the directions in which a class does not vary it is therefore given the variance that all
-classes together have about their means, which is what `LinearDiscriminantAnalysis` assumes in
-all directions; a class with a single row is thus a Gaussian of the common shape.
-Directions in which no class varies are left out of all of them.  The certificate tells.  With P
-the pooled covariance, Bᵀ P B = I, and L Lᵀ = Bᵀ Σₖ B of full column rank, N a basis of what L does
-not span:
+it is completed by the covariance of all classes together (`suffice.generative.class_shape`).
 
-    Bᵀ Σₖ' B = L Lᵀ + N Nᵀ.
+**Fewer rows than columns.**  Beyond a thousand columns, all of this happens within the span of the
+rows (`suffice.generative.wide_shapes`).
 
 Reference: Friedman, "Regularized discriminant analysis" (1989).
 """
 
 from __future__ import annotations
 
+from functools import cached_property, partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import qr, solve_triangular
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from suffice.engines.workers import one_blas_thread
 from suffice.fitting.base import Solved
+from suffice.fitting.callbacks import FitTask
+from suffice.generative.class_shape import shape_of
 from suffice.generative.discriminant import (
     OF_CLASSES,
     UP_TO_FOURTH,
@@ -42,63 +40,14 @@ from suffice.generative.discriminant import (
     negligible,
 )
 from suffice.generative.discriminant_without import quadratic_without
-from suffice.generative.principal_axes import PrincipalAxes, principal_axes, signed
-from suffice.generative.shrinkage import Covariance, Rule, pooled, shrunk_covariance
+from suffice.generative.principal_axes import principal_axes, signed
+from suffice.generative.shrinkage import Rule, pooled, shrunk_covariance
+from suffice.generative.whitening import Frame, Stretch
+from suffice.generative.wide_rows import ClassRows, is_wide, learn_from_rows, spreads
+from suffice.generative.wide_shapes import spanned, wide_shapes
 from suffice.numerics.double_double import Array
-from suffice.sources import Block
-
-ALIGNED = 1e-10
-"""Share of a direction of a class that must lie in those of all classes, for it to be one."""
-
-
-class Shape(NamedTuple):
-    """The shape of one class.
-
-    Attributes
-    ----------
-    covariance : array of shape (columns, columns)
-    whitening : array of shape (columns, rank)
-        M with Σ⁻¹ = M Mᵀ.
-    log_determinant : float
-    """
-
-    covariance: Array
-    whitening: Array
-    log_determinant: float
-
-
-def shape_of(
-    found: Covariance, own: PrincipalAxes, every: Covariance, common: PrincipalAxes
-) -> Shape:
-    """The shape of a class, completed by that of all classes where it does not vary.
-
-    Parameters
-    ----------
-    found : Covariance
-        Of the class.
-    own : PrincipalAxes
-        Its axes.
-    every, common : Covariance, PrincipalAxes
-        Of all classes together.
-    """
-    d, r = len(own.deviations), common.rank
-    if own.rank == r == d:
-        return Shape(found.rounded, own.whitening, own.log_determinant)
-    spread = own.vectors * np.sqrt(own.values) * own.deviations[:, None]
-    L = common.whitening.T @ spread
-    sizes = np.linalg.norm(np.abs(common.whitening.T) @ np.abs(spread), axis=0)
-    if own.rank > r:  # some of them are left out: what is there of all together
-        L, sizes = qr(L.T, mode="economic")[1].T, np.full(r, sizes.max())
-    Q, R, order = qr(L, pivoting=True)
-    # Where the class varies, but hardly next to the others, nothing but rounding may be left.
-    diagonal = np.abs(np.diagonal(R))
-    k = int(np.cumprod(diagonal > ALIGNED * sizes[order][: len(diagonal)]).sum())
-    inner = solve_triangular(R[:k, :k], np.eye(k)).T
-    missing = every.rounded @ common.whitening @ Q[:, k:]
-    logs = 2 * np.log(diagonal[:k]).sum() + common.log_determinant
-    turned = np.concatenate([Q[:, :k] @ inner, Q[:, k:]], axis=1)
-    covariance = found.rounded + missing @ missing.T
-    return Shape(covariance, common.whitening @ turned, float(logs))
+from suffice.sources import Block, Source
+from suffice.statistics.class_moments import ClassMoments
 
 
 class QuadraticDiscriminantAnalysis(Discriminant):
@@ -137,10 +86,11 @@ class QuadraticDiscriminantAnalysis(Discriminant):
     covariance_ : list of arrays of shape (columns, columns)
         As they are used, with 1/Wₖ; only with `store_covariance`.
     rotations_ : list of arrays of shape (columns, rank)
-        Principal axes of each class.
+        Principal axes of each class, found when they are first asked for.
     scalings_ : list of arrays of shape (rank,)
         Variances along them, in descending order.
     statistics_ : LabelledMoments
+        Not kept of fewer rows than columns, beyond 1024 columns.
     certificate_ : Certificate
     trace_ : Trace
 
@@ -174,14 +124,24 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         "tol",
         "covariance_estimator",
     )
-    _saved_private = ("_whitenings", "_shifts", "_log_determinants", "_ranks")
-    _whitenings: list[Array]
-    """Mₖ with Σₖ⁻¹ = Mₖ Mₖᵀ."""
+    _saved_private = (
+        "_whitenings",
+        "_frame",
+        "_shifts",
+        "_log_determinants",
+        "_ranks",
+        "_covariances",
+    )
+    _whitenings: list[Array | Frame | Stretch]
+    """Mₖ with Σₖ⁻¹ = Mₖ Mₖᵀ; a stretch is what follows the frame of all classes."""
+    _frame: Frame | None
     _shifts: list[Array]
     """What rounding took from the means, times Mₖ: it counts where an offset is large."""
     _log_determinants: list[float]
     _ranks: list[int]
     """Directions in which each class varies by itself."""
+    _covariances: list[Array]
+    """Σₖ, from which axes are found when they are asked for; none where frames tell them."""
 
     def __init__(
         self,
@@ -216,51 +176,134 @@ class QuadraticDiscriminantAnalysis(Discriminant):
             shrunk_covariance(part, rule)[0].regularised(self.reg_param) for part in statistic.parts
         ]
         weight = statistic.weight.round()
-        threshold = 0.0 if rule.shrinks or self.reg_param else self.tol**2
-        axes = [principal_axes(one, threshold) for one in found]
+        full = rule.shrinks or self.reg_param > 0
+        threshold = 0.0 if full else self.tol**2
+        most = np.full(len(found), statistic.n_columns) if full else statistic.rows - 1
+        axes = [principal_axes(one, threshold, int(r)) for one, r in zip(found, most, strict=True)]
         self._ranks = [one.rank for one in axes]
         every, common = found[0], axes[0]  # of no use where each class has all directions
         if min(self._ranks) < statistic.n_columns:
             every = pooled(found, weight / weight.sum())
-            common = principal_axes(every, threshold)
+            common = principal_axes(every, threshold, int(most.sum()))
         shapes = [shape_of(c, a, every, common) for c, a in zip(found, axes, strict=True)]
-        self._set_shapes(shapes, common.rank)
-        mean, rest, errors = class_means(statistic)
-        low = ((mean - self.means_) + rest).round()
-        self._shifts = [row @ M for row, M in zip(low, self._whitenings, strict=True)]
+        self._whitenings = [np.ascontiguousarray(one.whitening) for one in shapes]
+        self._frame = None
+        self._log_determinants = [one.log_determinant for one in shapes]
+        self._set_covariances([np.ascontiguousarray(one.covariance) for one in shapes])
         error = max(one.relative_error for one in (common, *axes))
         least = negligible(self.means_)
-        for one, covariance, centre in zip(errors, found, self.means_, strict=True):
-            error = max(error, error_of_means(one[None], centre[None], covariance.variances))
-            if covariance.hides(least):
-                error = np.inf
-        certificate = self._certificate(error, statistic.precision, self._notes(common))
-        return Solved(certificate, self._objective(statistic, shapes))
+        if any(covariance.hides(least) for covariance in found):
+            error = np.inf
+        error = max(error, self._set_shifts(statistic, [one.variances for one in found]))
+        squares = [
+            float(np.sum((moments.rounded_scatter @ one.whitening) * one.whitening))
+            for moments, one in zip(statistic.moments, shapes, strict=True)
+        ]
+        certificate = self._certificate(error, statistic.precision, self._notes(common.rank))
+        return Solved(certificate, self._objective(weight, squares))
 
-    def _set_shapes(self, shapes: list[Shape], rank: int) -> None:
-        self._whitenings = [np.ascontiguousarray(one.whitening) for one in shapes]
-        self._log_determinants = [one.log_determinant for one in shapes]
-        self.scalings_, self.rotations_ = [], []
-        for one in shapes:
-            values, vectors = np.linalg.eigh(one.covariance)
-            self.scalings_.append(values[::-1][:rank].copy())
-            self.rotations_.append(signed(np.ascontiguousarray(vectors[:, ::-1][:, :rank])))
-        self.__dict__.pop("covariance_", None)
+    def _keeps_statistic(self, source: Source) -> bool:
+        return not is_wide(source)
+
+    def _learn(self, source: Source, task: FitTask) -> None:
+        if self._keeps_statistic(source):
+            super()._learn(source, task)
+        else:
+            learn_from_rows(self, source, task, partial(self._solve_rows, source))
+
+    def _solve_rows(self, source: Source, classes: ClassMoments) -> Solved:
+        """The same from the rows themselves, which are fewer than the columns."""
+        rule, weight = self._rule(), classes.weight.round()
+        away, weights, codes = ClassRows.read(source, classes, self._n_jobs())
+        mine = [codes == k for k in range(len(weight))]
+        parts = [
+            spanned(away[rows], weights[rows] / W, W, spread, rule, self.reg_param)
+            for rows, W, spread in zip(mine, weight.tolist(), spreads(classes)[0], strict=True)
+        ]
+        tol = 0.0 if rule.shrinks or self.reg_param else self.tol
+        shapes = wide_shapes(parts, weight / weight.sum(), tol)
+        self._whitenings, self._frame, self._ranks = [*shapes.own], shapes.common, shapes.ranks
+        self._log_determinants = shapes.log_determinants
+        self._set_covariances([])
+        variances = [one.spread.variances for one in parts]
+        error = max(shapes.error, self._set_shifts(classes, variances))
+        squares = [
+            float(weights[rows] @ np.square(self._whitened(away[rows], k)).sum(axis=1))
+            for k, rows in enumerate(mine)
+        ]
+        certificate = self._certificate(error, classes.precision, self._notes(shapes.rank))
+        return Solved(certificate, self._objective(weight, squares))
+
+    def _set_shifts(self, statistic: Any, variances: list[Array]) -> float:
+        """Set what rounding took from the means, and return a bound on their relative error."""
+        mean, rest, errors = class_means(statistic)
+        low = ((mean - self.means_) + rest).round()
+        self._shifts = [self._whitened(row[None], k)[0] for k, row in enumerate(low)]
+        return max(
+            error_of_means(one[None], centre[None], own)
+            for one, centre, own in zip(errors, self.means_, variances, strict=True)
+        )
+
+    def _set_covariances(self, covariances: list[Array]) -> None:
+        for name in ("covariance_", "_axes"):
+            self.__dict__.pop(name, None)
+        self._covariances = covariances
         if self.store_covariance:
-            self.covariance_ = [np.ascontiguousarray(one.covariance) for one in shapes]
+            frames = range(len(self._whitenings))
+            self.covariance_ = covariances or [
+                frame.covariance(own) for frame, own in map(self._framed, frames)
+            ]
+            self._covariances = []
 
-    def _notes(self, common: PrincipalAxes) -> list[str]:
-        d = len(common.deviations)
+    def _framed(self, k: int) -> tuple[Frame, Stretch | None]:
+        """The frame of class k, and what follows it."""
+        own = self._whitenings[k]
+        if isinstance(own, Frame):
+            return own, None
+        assert self._frame is not None
+        assert isinstance(own, Stretch)
+        return self._frame, own
+
+    @cached_property
+    def _axes(self) -> list[tuple[Array, Array]]:
+        """Variances along the principal axes of each class, and these: found when asked for."""
+        found = []
+        with one_blas_thread():
+            for k, M in enumerate(self._whitenings):
+                if isinstance(M, np.ndarray):
+                    every = self._covariances or self.covariance_
+                    values, vectors = np.linalg.eigh(every[k])
+                    values, vectors = values[::-1], vectors[:, ::-1]
+                else:
+                    frame, own = self._framed(k)
+                    values, vectors = frame.axes(own)
+                rank = len(self._shifts[k])
+                kept = signed(np.ascontiguousarray(vectors[:, :rank]))
+                found.append((values[:rank].copy(), kept))
+        return found
+
+    @property
+    def scalings_(self) -> list[Array]:
+        """Variances of each class along its principal axes, in descending order."""
+        return [values for values, _ in self._axes]
+
+    @property
+    def rotations_(self) -> list[Array]:
+        """Principal axes of each class, as columns."""
+        return [vectors for _, vectors in self._axes]
+
+    def _notes(self, kept: int) -> list[str]:
+        d = self.means_.shape[1]
         notes = []
-        if common.rank < d:
+        if kept < d:
             notes.append(
-                f"the covariance of all classes together has rank {common.rank} of {d}: directions "
+                f"the covariance of all classes together has rank {kept} of {d}: directions "
                 "in which no class varies are left out"
             )
         singular = [
             f"{label} ({rank} of {d})"
             for label, rank in zip(self.classes_.tolist(), self._ranks, strict=True)
-            if rank < common.rank
+            if rank < kept
         ]
         if singular:
             names = ", ".join(singular[:5]) + (", …" if len(singular) > 5 else "")
@@ -271,17 +314,14 @@ class QuadraticDiscriminantAnalysis(Discriminant):
             )
         return notes
 
-    def _objective(self, statistic: Any, shapes: list[Shape]) -> float:
+    def _objective(self, weight: Array, squares: list[float]) -> float:
         """−Σ w log p(x, y), within the directions that are kept."""
-        weight = statistic.weight.round()
         total = 0.0
         with np.errstate(divide="ignore"):
             logs = np.log(self.priors_)
-        for moments, w, prior, one in zip(statistic.moments, weight, logs, shapes, strict=True):
-            M = one.whitening
-            squares = float(np.sum((moments.rounded_scatter @ M) * M))
-            spread = M.shape[1] * np.log(2 * np.pi) + one.log_determinant
-            total += 0.5 * (w * spread + squares) - w * prior
+        for k, (w, square, prior) in enumerate(zip(weight, squares, logs, strict=True)):
+            spread = len(self._shifts[k]) * np.log(2 * np.pi) + self._log_determinants[k]
+            total += 0.5 * (w * spread + square) - w * prior
         return float(total)
 
     def _check_loaded(self) -> None:
@@ -289,12 +329,22 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         if "classes_" not in vars(self):
             return
         k, d = self.means_.shape
+        every = self._covariances or vars(self).get("covariance_", [])
         sizes = {len(self._whitenings), len(self._shifts), len(self._log_determinants)}
-        if sizes != {k} or any(
-            M.ndim != 2 or len(M) != d or M.dtype != float or shift.shape != M.shape[1:]
-            for M, shift in zip(self._whitenings, self._shifts, strict=True)
-        ):
+        if sizes != {k} or len(every) not in (0, k) or not all(map(self._fits, range(k))):
             raise ValueError(f"its covariances do not fit {k} classes of {d} columns")
+
+    def _fits(self, k: int) -> bool:
+        """Whether what a file holds of class k has the shapes of one class."""
+        M, shift, d = self._whitenings[k], self._shifts[k], self.means_.shape[1]
+        every = self._covariances or vars(self).get("covariance_", [])
+        if every and (every[k].shape != (d, d) or every[k].dtype != float):
+            return False
+        if isinstance(M, Stretch):  # it follows the frame
+            frame: Any = self._frame
+            return frame.shape == (d, M.shape[0]) and M.shape[1:] == shift.shape
+        known = bool(every) and M.dtype == float if isinstance(M, np.ndarray) else True
+        return known and M.shape == (d, *shift.shape)
 
     # --- predicting -----------------------------------------------------------------------
 
@@ -311,7 +361,14 @@ class QuadraticDiscriminantAnalysis(Discriminant):
 
     def _standardised(self, rows: Any, k: int) -> Array:
         """(x − μₖ) Mₖ, whose squared length is the distance from class k."""
-        return (rows - self.means_[k]) @ self._whitenings[k] - self._shifts[k]
+        return self._whitened(rows - self.means_[k], k) - self._shifts[k]
+
+    def _whitened(self, away: Array, k: int) -> Array:
+        """Rows times Mₖ."""
+        own = self._whitenings[k]
+        if isinstance(own, Stretch):
+            away = away @ self._frame  # type: ignore[operator]
+        return np.asarray(away @ own)
 
     # --- leaving out ----------------------------------------------------------------------
 

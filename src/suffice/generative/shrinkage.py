@@ -39,6 +39,9 @@ from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.statistics.fourth_moments import FourthMoments
 from suffice.statistics.moments import Moments
 
+UNDERFLOW = float(np.finfo(np.float64).smallest_subnormal)
+"""What a product of small numbers may lose, beyond its rounding."""
+
 
 class Rule(NamedTuple):
     """How much a covariance is shrunk.
@@ -242,13 +245,14 @@ def _ledoit_wolf(found: Covariance, part: FourthMoments, scale: Array) -> tuple[
     squares, mean = float(np.square(C).sum()), float(np.trace(C)) / d
     beta = (fourth / weight - squares) / (d * weight)
     delta = float(np.square(C - mean * np.eye(d)).sum()) / d
+    lost = float((np.sqrt(part.count * UNDERFLOW) * inverse).sum()) ** 2 / weight
     if not min(beta, delta) > 0:
-        return 0.0, 0.0
-    # First order: Q errs by ε √(h h), and C by unit g g.
+        return 0.0, min(lost / (d * weight * delta), 1.0) if delta > 0 else 0.0
+    # First order: Q errs by ε √(h h), and by what underflows; C by unit g g.
     of_entry = 2 * found.unit * float(np.square(found.g).max())
     of_squares = of_entry * float(np.abs(C).sum())
     of_fourth = part.error_unit * float((np.sqrt(part.height) * inverse).sum()) ** 2
-    of_beta = (of_fourth / weight + of_squares) / (d * weight)
+    of_beta = (of_fourth / weight + lost + of_squares) / (d * weight)
     of_delta = of_entry * float(np.abs(C - mean * np.eye(d)).sum()) / d
     error = (of_beta + of_delta) / delta
     return min(beta, delta) / delta, min(error, 1.0)
@@ -256,12 +260,18 @@ def _ledoit_wolf(found: Covariance, part: FourthMoments, scale: Array) -> tuple[
 
 def _oas(found: Covariance, weight: float) -> tuple[float, float]:
     """The same by the oracle approximating estimate."""
-    C, d = found.rounded, len(found.g)
+    d = len(found.g)
+    mean = float(np.trace(found.rounded)) / d
     if d == 1:
         return 0.0, 0.0
-    alpha, mean = float(np.square(C).mean()), float(np.trace(C)) / d
-    over, under = alpha + mean**2, (weight + 1) * (alpha - mean**2 / d)
-    if not under > 0:
+    if not mean > 0:
         return 1.0, 0.0
-    error = 4 * found.unit * float(np.square(found.g).sum()) * over / under / max(alpha, 1e-300)
-    return min(over / under, 1.0), min(error, 1.0)
+    C, noise = found.rounded / mean, found.unit * np.square(found.g / np.sqrt(mean))
+    alpha = float(np.square(C).mean())
+    over, apart = alpha + 1, alpha - 1 / d
+    if not apart > 0:
+        return 1.0, 0.0
+    amount = over / ((weight + 1) * apart)
+    # First order: entries err by unit g g, and their mean square by twice that times entries.
+    moved = 2 * float(noise.max()) * (float(np.abs(C).mean()) + 1)
+    return min(amount, 1.0), min(amount * moved * (1 / over + 1 / apart), 1.0)

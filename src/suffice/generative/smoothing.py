@@ -44,7 +44,10 @@ def pseudo_counts(name: str, value: Any, n_columns: int, force: bool = True) -> 
     force : bool, default=True
         Whether to keep numbers below 1e-10, rather than raise them to it with a warning.
     """
-    array = np.asarray(value, dtype=np.float64)
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except OverflowError:  # a whole number that no float64 is near to
+        array = np.asarray(np.inf)
     if array.ndim and array.shape != (n_columns,):
         raise ValueError(
             f"When {name} is an array, it should contain `n_features` numbers. Got "

@@ -1,4 +1,4 @@
-"""Linear discriminants of fewer rows than columns, from the rows themselves.
+"""Fewer rows than columns: what discriminants need, from the rows themselves.
 
 The scatter of n rows has a rank below n.  Where columns are many, its n × n side is much smaller
 than the d × d one: with Z the rows less the means of their classes, divided by the deviations of
@@ -11,23 +11,34 @@ There is no statistic smaller than the rows, hence none to keep.
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.engines.passes import map_rows
+from suffice.fitting.base import Solved
+from suffice.fitting.callbacks import FitTask
 from suffice.fitting.classification import labels_of
+from suffice.fitting.trace import Trace
 from suffice.generative.discriminant import negligible
 from suffice.generative.principal_axes import PrincipalAxes, signed
 from suffice.numerics.double_double import UNIT, Array
 from suffice.sources import Block, Source
 from suffice.statistics.class_moments import ClassMoments
 from suffice.statistics.labels import codes_among
-from suffice.statistics.moments import Precision
+from suffice.statistics.moments import NOTHING, Precision
 from suffice.statistics.products import TOO_LARGE
 
 WIDE = 1024
 """Columns beyond which fewer rows are worked on as they are."""
+
+ENTRY = 16
+"""Roundings behind an entry of the rows, with some to spare."""
 
 
 def summarized(block: Block, precision: Precision) -> ClassMoments:
@@ -38,57 +49,139 @@ def summarized(block: Block, precision: Precision) -> ClassMoments:
     return found
 
 
-def axes_of_rows(
-    source: Source, classes: ClassMoments, tol: float, n_jobs: int | None
-) -> PrincipalAxes:
-    """The axes of the covariance within classes.
+class Spread(NamedTuple):
+    """Variances of columns, as far as they can be told from zero.
+
+    Attributes
+    ----------
+    variances : float64 array of shape (columns,)
+        0 where rounding may be all that there is.
+    noise : float64 array of shape (columns,)
+        Bounds on their errors.
+    hidden : bool
+        Whether there may be a deviation after all in a column where there seems to be none.
+    """
+
+    variances: Array
+    noise: Array
+    hidden: bool
+
+    @property
+    def error(self) -> float:
+        """A bound on the relative error of the variances that are there."""
+        there = self.variances > 0
+        return float((self.noise[there] / self.variances[there]).max(initial=0.0))
+
+
+def spread_of(squares: Array, noise: Array, weight: float, least: Array) -> Spread:
+    """From sums of squares about means, bounds on their errors, and deviations that are none."""
+    there = squares > noise
+    hidden = ~there & (np.sqrt(noise / weight) > least)
+    return Spread(np.where(there, squares / weight, 0.0), noise / weight, bool(hidden.any()))
+
+
+def spreads(classes: ClassMoments) -> tuple[list[Spread], Spread]:
+    """Of the columns in each class, and in all classes about their means."""
+    columns, weight = classes.columns, classes.weight.round()
+    squares, noise = columns.rounded_scatter, 4 * columns.error_unit * columns.magnitude
+    least = negligible(columns.mean.hi)
+    own = [spread_of(*each, least) for each in zip(squares, noise, weight.tolist(), strict=True)]
+    total = float(classes.weight.sum().hi)
+    return own, spread_of(squares.sum(axis=0), noise.sum(axis=0), total, least)
+
+
+class ClassRows(NamedTuple):
+    """Rows that are there: those of weight 0 do not exist.
+
+    Attributes
+    ----------
+    away : array of shape (rows, columns)
+        Rows less the means of their classes.
+    weight : array of shape (rows,)
+    codes : int64 array of shape (rows,)
+        Their classes, by number.
+    """
+
+    away: Array
+    weight: Array
+    codes: NDArray[np.int64]
+
+    @classmethod
+    def read(cls, source: Source, classes: ClassMoments, n_jobs: int | None) -> ClassRows:
+        """In another pass."""
+        mean = classes.columns.mean
+
+        def centred(block: Block) -> Array:
+            weight = np.ones(block.n_rows) if block.weight is None else block.weight
+            present = weight > 0
+            codes = codes_among(labels_of(block)[present], classes.labels)
+            rows = np.asarray(block.X[present], dtype=np.float64)
+            away = (rows - mean.hi[codes]) - mean.lo[codes]
+            return np.column_stack([away, weight[present], codes])
+
+        found = map_rows(source, centred, n_jobs)
+        return cls(found[:, :-2], found[:, -2], found[:, -1].astype(np.int64))
+
+
+def axes_of(rows: Array, spread: Spread, tol: float) -> PrincipalAxes:
+    """The axes of the covariance Aᵀ A of rows A.
 
     Parameters
     ----------
-    source : Source
-        Fewer rows than columns.
-    classes : ClassMoments
-        Of these rows.
+    rows : array of shape (rows, columns)
+        Less the means, times the roots of their shares of the weight.
+    spread : Spread
+        Of the columns.
     tol : float
         Deviation up to which a direction counts as one without variance.
-    n_jobs : int, optional
     """
-    columns = classes.columns
-    total = float(classes.weight.sum().hi)
-    squares = columns.rounded_scatter.sum(axis=0)
-    noise = 4 * columns.error_unit * columns.magnitude.sum(axis=0)
-    deviations = np.where(squares > noise, np.sqrt(squares / total), 1.0)
-    there = squares > noise
-    hidden = ~there & (np.sqrt(noise / total) > negligible(columns.mean.hi))
-
-    def standardised(block: Block) -> Array:
-        weight = np.ones(block.n_rows) if block.weight is None else block.weight
-        present = weight > 0
-        codes = codes_among(labels_of(block)[present], classes.labels)
-        rows = np.asarray(block.X[present], dtype=np.float64)
-        away = (rows - columns.mean.hi[codes]) - columns.mean.lo[codes]
-        return np.where(there, away / deviations, 0.0) * np.sqrt(weight[present] / total)[:, None]
-
-    Z = map_rows(source, standardised, n_jobs)
+    there = spread.variances > 0
+    deviations = np.where(there, np.sqrt(spread.variances), 1.0)
+    Z = np.where(there, rows / deviations, 0.0)
     lengths, V = np.linalg.svd(Z, full_matrices=False)[1:]
     V[:, ~there] = 0.0
     rank = int((lengths > max(tol, 4 * len(Z) * UNIT * lengths.max(initial=0.0))).sum())
     largest, last = (float(lengths[i]) if rank else 0.0 for i in (0, rank - 1))
+    # Rounding moves a length by a few units of the largest for each row, and its square by
+    # twice the length times that; an error of the deviations changes it in proportion.
+    error = 2 * (len(Z) + ENTRY) * UNIT * largest * last + spread.error * last**2
     return PrincipalAxes(
         deviations=deviations,
         values=np.square(lengths[:rank]),
         vectors=signed(np.ascontiguousarray(V[:rank].T)),
         dropped=np.append(np.square(lengths[rank:]), 0.0),
         correlation=None,
-        error=np.inf if hidden.any() else 2 * len(Z) * UNIT * largest * last,
+        error=np.inf if spread.hidden else error,
     )
+
+
+def learn_from_rows(
+    model: Any, source: Source, task: FitTask, solve: Callable[[ClassMoments], Solved]
+) -> None:
+    """Fit a discriminant from fewer rows than columns; it keeps no statistic.
+
+    Parameters
+    ----------
+    model : Discriminant
+    source : Source
+    task : FitTask
+    solve : callable
+        From the moments of the columns by class; sets what is learned beyond classes, prior and
+        means.
+    """
+    model.__dict__.pop("statistics_", None)
+    began = time.perf_counter()
+    with task.one_pass(model._fitted_attributes):
+        classes = model._pass(source, partial(summarized, precision="double-double"))
+        if not classes.count:
+            raise ValueError(NOTHING)
+        model._set_classes(classes)
+        solved = solve(classes)
+    model.certificate_ = replace(solved.certificate, path="the rows themselves, in float64")
+    seconds = time.perf_counter() - began
+    model.trace_ = Trace().extended("rows' side", solved.objective, seconds)
 
 
 def is_wide(source: Source) -> bool:
     """Whether there are many columns, and fewer rows."""
     return source.n_columns > WIDE and source.count_rows() < source.n_columns
-
-
-def mean_variances(classes: ClassMoments) -> Any:
-    """Of each column within classes."""
-    return classes.columns.rounded_scatter.sum(axis=0) / float(classes.weight.sum().hi)

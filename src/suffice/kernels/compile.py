@@ -184,7 +184,7 @@ def kernel(*arguments: Any, any_order: bool = False) -> Any:
     True
     """
     if len(arguments) == 1 and callable(arguments[0]):
-        return Kernel(arguments[0], ())
+        return Kernel(arguments[0], (), any_order)
     return lambda function: Kernel(function, arguments, any_order)
 
 

@@ -8,8 +8,8 @@ leaf, and what happens to a query does not depend on the others in its tile.
 
 Kernels without an end are summed relative to the largest term so far.  A leaf is left out where
 the distance of its box proves each of its terms to be below 2⁻⁶⁰ of the sum so far, divided by the
-number of rows: together they are below 2⁻⁶⁰ of the sum.  Kernels with an end leave out what lies
-beyond it.
+number of rows: together they are below 2⁻⁶⁰ of the sum.  Kernels with an end, in
+`suffice.kernels.density_windows`, leave out what lies beyond it.
 """
 
 from __future__ import annotations
@@ -100,16 +100,6 @@ def distances_to_boxes(low: Floats, high: Floats, query: Floats, shape: int, out
 
 
 @kernel
-def matters(
-    shape: int, box: float, scale: float, heaviest: float, log_sum: float, slack: float
-) -> bool:
-    """Return whether a leaf whose box is so far away may hold a term that counts."""
-    if shape <= EXPONENTIAL:
-        return heaviest - scale * box >= log_sum - slack
-    return box <= 0.5 * scale if shape == CUBE else box < scale
-
-
-@kernel
 def largest(values: Floats, work: Floats) -> float:
     """Return the largest of a leaf's numbers, by halves: loops without a branch."""
     half = LEAF // 2
@@ -134,159 +124,46 @@ def total(values: Floats) -> float:
 
 
 @kernel
-def quarter_sine(v: float) -> float:
-    """Return sin(π v / 2) for v from 0 to 1, by its series up to v²¹."""
-    s = v * v
-    p = 2.571422892860472e-16
-    p = p * s - 4.377065467313739e-14
-    p = p * s + 6.066935731106192e-12
-    p = p * s - 6.688035109811464e-10
-    p = p * s + 5.692172921967924e-08
-    p = p * s - 3.598843235212084e-06
-    p = p * s + 0.00016044118478735975
-    p = p * s - 0.004681754135318687
-    p = p * s + 0.07969262624616703
-    p = p * s - 0.6459640975062462
-    p = p * s + 1.5707963267948966
-    return v * p
-
-
-@kernel
-def window_terms(away: Floats, mass: Floats, width: float, shape: int, out: Floats) -> None:
-    """Write the terms wᵢ K(dᵢ / h) of a leaf, for shapes that have an end.
-
-    With v = 1 − d/h not below 0: v for the linear kernel, v (2 − v) = 1 − (d/h)² for
-    Epanechnikov's, sin(π v / 2) = cos(π d / 2h) for the cosine.
-    """
-    if shape == CUBE:
-        half = 0.5 * width
-        for j in range(LEAF):
-            out[j] = mass[j] if away[j] <= half else 0.0
-        return
-    for j in range(LEAF):
-        rest = 1.0 - away[j] / width
-        out[j] = rest if rest > 0.0 else 0.0
-    if shape == TOPHAT:
-        for j in range(LEAF):
-            out[j] = 1.0 if out[j] > 0.0 else 0.0
-    elif shape == EPANECHNIKOV:
-        for j in range(LEAF):
-            out[j] *= 2.0 - out[j]
-    elif shape == COSINE:
-        for j in range(LEAF):
-            out[j] = quarter_sine(out[j])
-    for j in range(LEAF):
-        out[j] *= mass[j]
-
-
-@kernel
-def add_terms(
-    away: Floats,
-    mass: Floats,
-    leaf: Integers,
-    who: Integers,
-    wanted: int,
-    scale: float,
-    shape: int,
-    sums: Floats,
-    work: Floats,
-) -> None:
-    """Add what leaves contribute to the sums of some queries, for one bandwidth.
-
-    Parameters
-    ----------
-    away : (TILE, LEAF)
-        Distances of the rows of a leaf from each query of the tile.
-    mass : (leaves, LEAF)
-    leaf : (TILE,)
-        Which leaf it is, for each query.
-    who : (TILE,)
-        The first `wanted` name the queries.
-    sums : (4, TILE), changed
-        For each query the logarithm of what its terms are divided by, their sum in two parts, and
-        the logarithm of the sum.
-    work : (3, LEAF), overwritten
-    """
-    terms = work[0]
-    for a in range(wanted):
-        k = who[a]
-        d, m = away[k], mass[leaf[k]]
-        if shape > EXPONENTIAL:
-            window_terms(d, m, scale, shape, terms)
-        else:
-            for j in range(LEAF):
-                terms[j] = m[j] - scale * d[j]
-            top = largest(terms, work[1])
-            if top == -np.inf:  # the query may see none of these rows
-                continue
-            if top > sums[0, k]:
-                shrink = math.exp(sums[0, k] - top)
-                sums[0, k] = top
-                sums[1, k] *= shrink
-                sums[2, k] *= shrink
-            peak = sums[0, k]
-            for j in range(LEAF):
-                below = terms[j] - peak
-                terms[j] = below if below > LOWEST else LOWEST
-            exp_in_place(terms, work[1], work[2])
-        sums[1, k], error = two_sum(sums[1, k], total(terms))
-        sums[2, k] += error
-        found = sums[1, k] + sums[2, k]
-        sums[3, k] = sums[0, k] + math.log(found) if found > 0.0 else -np.inf
-
-
-@kernel
 def hide(groups: Integers, hidden: int, away: Floats) -> None:
-    """Move the rows of one group infinitely far away."""
+    """Move the rows of one group infinitely far away; −1 is none."""
+    if hidden < 0:
+        return
     for j in range(LEAF):
         away[j] = np.inf if groups[j] == hidden else away[j]
 
 
 @kernel
-def choose_leaves(
-    turn: int,
-    nearest: Integers,
-    boxes: Floats,
-    heaviest: Floats,
-    scales: Floats,
-    shape: int,
-    slack: float,
-    sums: Floats,
-    leaf: Integers,
-    who: Integers,
-    many: Integers,
-) -> None:
-    """Say which queries look at which leaf: first at the nearest, then at one after the other.
+def add_terms(away: Floats, mass: Floats, scale: float, sums: Floats, work: Floats) -> None:
+    """Add the terms of a leaf to the sum of a query, for one bandwidth.
 
     Parameters
     ----------
-    nearest : (queries,)
-    boxes : (TILE, leaves)
-    scales : (bandwidths,)
-    sums : (bandwidths, 4, TILE)
-    leaf : (TILE,), written
-    who : (bandwidths + 1, TILE), written
-        For each bandwidth the queries to which the leaf matters; in the last row those to whom it
-        matters for any.
-    many : (bandwidths + 1,), written
-        How many they are.
+    away : (LEAF,)
+        Distances of its rows from the query.
+    mass : (LEAF,)
+    sums : (4,), changed
+        The logarithm of what terms are divided by, their sum in two parts, and its logarithm.
+    work : (3, LEAF), overwritten
     """
-    every = len(scales)
-    many[:] = 0
-    for k in range(len(nearest)):
-        leaf[k] = nearest[k] if turn == 0 else turn - 1
-        if turn > 0 and leaf[k] == nearest[k]:
-            continue
-        box, heavy = boxes[k, leaf[k]], heaviest[leaf[k]]
-        some = False
-        for g in range(every):
-            if turn == 0 or matters(shape, box, scales[g], heavy, sums[g, 3, k], slack):
-                who[g, many[g]] = k
-                many[g] += 1
-                some = True
-        if some:
-            who[every, many[every]] = k
-            many[every] += 1
+    terms = work[0]
+    for j in range(LEAF):
+        terms[j] = mass[j] - scale * away[j]
+    top = largest(terms, work[1])
+    if top == -np.inf:  # the query may see none of these rows
+        return
+    if top > sums[0]:
+        shrink = math.exp(sums[0] - top)
+        sums[0] = top
+        sums[1] *= shrink
+        sums[2] *= shrink
+    peak = sums[0]
+    for j in range(LEAF):
+        below = terms[j] - peak
+        terms[j] = below if below > LOWEST else LOWEST
+    exp_in_place(terms, work[1], work[2])
+    sums[1], error = two_sum(sums[1], total(terms))
+    sums[2] += error
+    sums[3] = peak + math.log(sums[1] + sums[2])
 
 
 @kernel(
@@ -310,12 +187,15 @@ def log_sums(
 ) -> None:
     """Write log Σᵢ wᵢ K(‖q − xᵢ‖ / h) for each query and bandwidth; −∞ where the sum is 0.
 
+    For the shapes without an end.  A query looks first at the leaf nearest to it, then at one
+    after the other.
+
     Parameters
     ----------
     X : (leaves, columns, LEAF)
         Rows, with zeros after the last.
     mass : (leaves, LEAF)
-        log wᵢ for shapes without an end, −∞ after the last row; for the others wᵢ, and 0.
+        log wᵢ, and −∞ after the last row.
     groups : (leaves, LEAF)
         A number for each row.
     heaviest : (leaves,)
@@ -326,37 +206,37 @@ def log_sums(
     left_out : (queries,)
         The group of rows that a query must not see; −1 if it sees all.
     scales : (bandwidths,)
-        1 / 2h² for the Gaussian kernel, 1 / h for the exponential one, else h.
+        1 / 2h² for the Gaussian kernel, 1 / h for the exponential one.
     shape, rows : int
         Which kernel it is, and how many rows there are.
     out : (queries, bandwidths), written
     """
     leaves, every = X.shape[0], len(scales)
-    boxes, away, work = np.empty((TILE, leaves)), np.empty((TILE, LEAF)), np.empty((3, LEAF))
-    nearest, leaf = np.empty(TILE, np.int64), np.empty(TILE, np.int64)
-    who, many = np.empty((every + 1, TILE), np.int64), np.empty(every + 1, np.int64)
-    sums = np.empty((every, 4, TILE))
+    boxes, nearest = np.empty((TILE, leaves)), np.empty(TILE, np.int64)
+    away, work, sums = np.empty(LEAF), np.empty((3, LEAF)), np.empty((TILE, every, 4))
     slack = NEGLIGIBLE + math.log(rows)
     for start in range(0, queries.shape[0], TILE):
-        tile, hidden = queries[start : start + TILE], left_out[start : start + TILE]
-        sums[:] = 0.0
-        sums[:, 0] = -np.inf if shape <= EXPONENTIAL else 0.0
-        sums[:, 3] = -np.inf
-        for k in range(len(tile)):
-            nearest[k] = distances_to_boxes(low, high, tile[k], shape, boxes[k])
+        tile = min(TILE, queries.shape[0] - start)
+        for k in range(tile):
+            nearest[k] = distances_to_boxes(low, high, queries[start + k], shape, boxes[k])
+            for g in range(every):
+                sums[k, g, 1], sums[k, g, 2] = 0.0, 0.0
+                sums[k, g, 0], sums[k, g, 3] = -np.inf, -np.inf
         for turn in range(leaves + 1):
-            choose_leaves(
-                turn, nearest[: len(tile)], boxes, heaviest, scales, shape, slack, sums, leaf, who,
-                many,
-            )  # fmt: skip
-            for a in range(many[every]):
-                k = who[every, a]
-                distances(X[leaf[k]], tile[k], shape, away[k])
-                if hidden[k] >= 0:
-                    hide(groups[leaf[k]], hidden[k], away[k])
+            for k in range(tile):
+                leaf = nearest[k] if turn == 0 else turn - 1
+                if turn > 0 and leaf == nearest[k]:
+                    continue
+                unseen = True
+                for g in range(every):
+                    most = heaviest[leaf] - scales[g] * boxes[k, leaf]
+                    if turn > 0 and most < sums[k, g, 3] - slack:
+                        continue
+                    if unseen:
+                        distances(X[leaf], queries[start + k], shape, away)
+                        hide(groups[leaf], left_out[start + k], away)
+                        unseen = False
+                    add_terms(away, mass[leaf], scales[g], sums[k, g], work)
+        for k in range(tile):
             for g in range(every):
-                if many[g] > 0:
-                    add_terms(away, mass, leaf, who[g], many[g], scales[g], shape, sums[g], work)
-        for k in range(len(tile)):
-            for g in range(every):
-                out[start + k, g] = sums[g, 3, k]
+                out[start + k, g] = sums[k, g, 3]

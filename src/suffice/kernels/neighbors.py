@@ -117,19 +117,23 @@ def tile_ranks(
 
 
 @kernel
+def grown(total: float, away: float, metric: int, p: float) -> float:
+    """Return a rank with one more column, in which rows are so far apart."""
+    if metric == SQUARED:
+        return total + away * away
+    if metric == MANHATTAN:
+        return total + away
+    if metric == CHEBYSHEV:
+        return away if away > total else total
+    return total + away**p
+
+
+@kernel
 def pair_rank(queries: Floats, i: int, X: Floats, row: int, metric: int, p: float) -> float:
     """Rank one row from query i."""
     total = 0.0
     for j in range(X.shape[1]):
-        away = abs(X[row, j] - queries[i, j])
-        if metric == SQUARED:
-            total += away * away
-        elif metric == MANHATTAN:
-            total += away
-        elif metric == CHEBYSHEV:
-            total = away if away > total else total
-        else:
-            total += away**p
+        total = grown(total, abs(X[row, j] - queries[i, j]), metric, p)
     return total
 
 

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from suffice.kernels.compile import kernel
 from suffice.kernels.neighbors import (
-    CHEBYSHEV,
-    MANHATTAN,
     NOBODY,
     POWER,
     SQUARED,
+    grown,
     offer,
     settle,
     tile_ranks,
@@ -66,14 +65,7 @@ def box_rank(
     total = 0.0
     for j in range(low.shape[1]):
         away = outside(queries[i, j], low[node, j], high[node, j])
-        if metric == SQUARED:
-            total += away * away
-        elif metric == MANHATTAN:
-            total += away
-        elif metric == CHEBYSHEV:
-            total = max(total, away)
-        else:
-            total += away**p
+        total = grown(total, away, metric, p)
     if metric == POWER:
         total = total * margin if total > 1e-300 else 0.0
     return total
@@ -110,8 +102,8 @@ def nearest_in_tree(
 ) -> None:
     """Find the nearest rows of each query.
 
-    A query begins in its own leaf and climbs to the root; at each step the other child is
-    searched, if its box is near enough, the nearer of two nodes first.
+    A query begins in its own leaf, goes on to the nodes that its way to the root passes by, and
+    looks into each whose box is near enough, into the nearer of two children first.
 
     Parameters
     ----------
@@ -138,51 +130,44 @@ def nearest_in_tree(
         for j in range(k):
             ranks[i, j], rows[i, j] = np.inf, NOBODY
         worst = np.inf
-        node = inner + own[i]
-        waiting[0], bounds[0] = node, 0.0
-        top = 1
-        while True:
-            while top > 0:
-                top -= 1
-                if bounds[top] > worst:
-                    continue
-                at = waiting[top]
-                if at >= inner:
-                    leaf = at - inner
-                    tile_ranks(queries, i, leaves, leaf, metric, p, here)
-                    for r in range(len(here)):
-                        if here[r] <= worst:
-                            number = numbers[leaf, r]
-                            if here[r] < worst or number < rows[i, 0]:
-                                offer(ranks, rows, i, k, here[r], number)
-                                worst = ranks[i, 0]
-                    continue
-                a = 2 * at + 1
-                b = a + 1
-                if three:
-                    to_a = box_rank_of_three(queries, i, low, high, a)
-                    to_b = box_rank_of_three(queries, i, low, high, b)
-                else:
-                    to_a = box_rank(queries, i, low, high, a, metric, p, margin)
-                    to_b = box_rank(queries, i, low, high, b, metric, p, margin)
-                if to_a < to_b:
-                    a, b, to_a, to_b = b, a, to_b, to_a
-                if to_a <= worst:
-                    waiting[top], bounds[top] = a, to_a
-                    top += 1
-                if to_b <= worst:
-                    waiting[top], bounds[top] = b, to_b
-                    top += 1
-            if node == 0:
-                break
-            other = ((node - 1) ^ 1) + 1
-            node = (node - 1) >> 1
-            waiting[0] = other
+        # The query's own leaf waits on top, and below it the nodes that the way to it passes by:
+        # counted from 1, the node above node i is i >> 1, and its other child i ^ 1.
+        for top in range(levels):
+            at = ((inner + own[i] + 1) >> (levels - 1 - top) ^ 1) - 1
+            waiting[top] = at
             if three:
-                bounds[0] = box_rank_of_three(queries, i, low, high, other)
+                bounds[top] = box_rank_of_three(queries, i, low, high, at)
             else:
-                bounds[0] = box_rank(queries, i, low, high, other, metric, p, margin)
-            top = 1
+                bounds[top] = box_rank(queries, i, low, high, at, metric, p, margin)
+        waiting[levels], bounds[levels] = inner + own[i], 0.0
+        top = levels + 1
+        while top > 0:
+            top -= 1
+            if bounds[top] > worst:
+                continue
+            at = waiting[top]
+            if at >= inner:
+                leaf = at - inner
+                tile_ranks(queries, i, leaves, leaf, metric, p, here)
+                for r in range(len(here)):
+                    if here[r] <= worst:
+                        number = numbers[leaf, r]
+                        if here[r] < worst or number < rows[i, 0]:
+                            offer(ranks, rows, i, k, here[r], number)
+                            worst = ranks[i, 0]
+                continue
+            a, b = 2 * at + 1, 2 * at + 2
+            if three:
+                to_a = box_rank_of_three(queries, i, low, high, a)
+                to_b = box_rank_of_three(queries, i, low, high, b)
+            else:
+                to_a = box_rank(queries, i, low, high, a, metric, p, margin)
+                to_b = box_rank(queries, i, low, high, b, metric, p, margin)
+            if to_a < to_b:  # the nearer one waits on top
+                a, b, to_a, to_b = b, a, to_b, to_a
+            waiting[top], bounds[top] = a, to_a
+            waiting[top + 1], bounds[top + 1] = b, to_b
+            top += 2
         settle(ranks, rows, i)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from suffice.fitting.certificate import Certificate
+from suffice.fitting.certificate import Certificate, rounded_down
 from suffice.linear.evidence import PROVED, Best
 from suffice.linear.least_squares import Spread
 from suffice.linear.posterior import Posterior
@@ -165,7 +165,7 @@ def certify(base: Certificate, found: Posterior, best: Best | None, noise: Noise
     of_noise = 0.0 if np.isinf(noise.df) and best is None else found.quadratic_error
     with np.errstate(divide="ignore"):
         others = -np.log10(max(found.covariance_error, of_noise))
-    claim = f"the posterior mean, to {np.floor(10 * base.digits) / 10:.1f} digits or more"
+    claim = f"the posterior mean, to {rounded_down(base.digits)} digits or more"
     measures["mean_digits"] = base.digits
     measures["digits"] = float(max(min(base.digits, others), 0.0))
     measures["covariance_error"] = found.covariance_error

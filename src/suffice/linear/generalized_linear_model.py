@@ -28,6 +28,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.fitting.classification import are_plain, labels_of
+from suffice.fitting.regression import explained
 from suffice.fitting.stepwise import Found, Pass, Passes, needed
 from suffice.fitting.trace import Trace
 from suffice.linear import categorical
@@ -42,7 +43,6 @@ from suffice.linear.iterative_model import IterativeLinearModel
 from suffice.linear.links import LINKS, Link
 from suffice.linear.losses import Softmax
 from suffice.linear.methods import Chosen
-from suffice.linear.model import explained
 from suffice.linear.objective import Objective, Target, present
 from suffice.linear.response import Response
 from suffice.linear.responses import Binomial, Categorical

@@ -20,13 +20,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from suffice.engines.passes import in_order, map_rows
 from suffice.fitting.base import Estimator
 from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import Certificate
+from suffice.fitting.regression import Regressor, as_columns
 from suffice.fitting.trace import Trace
 from suffice.linear.local_moments import Rule
 from suffice.linear.local_rows import (
@@ -37,12 +38,11 @@ from suffice.linear.local_rows import (
     column_deviations,
 )
 from suffice.linear.local_solution import predict_block
-from suffice.linear.model import as_columns, explained
 from suffice.numerics.spatial import spatial_order
 from suffice.sources import Block, Piece, Source, block_rows
 from suffice.sources.finite import describe_non_finite
 from suffice.sources.query_blocks import QueryBlocks
-from suffice.statistics.moments import NOTHING, Moments
+from suffice.statistics.moments import NOTHING
 
 MOST_BYTES = 2 << 30
 """What a model may keep of its rows."""
@@ -51,7 +51,7 @@ TOGETHER = 256
 """Queries that are solved together."""
 
 
-class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
+class LocallyWeightedRegression(MultiOutputMixin, Regressor, Estimator):
     """A weighted least-squares model of its own around every query.
 
     Parameters
@@ -236,39 +236,6 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
             self._n_jobs(),
         )
         return out
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R², the share of the target's variance that the model explains.
-
-        Parameters
-        ----------
-        X : array, data frame or Source
-        y : array of shape (rows,) or (rows, targets)
-            None if `X` is a source.
-        sample_weight : array of shape (rows,), optional
-
-        Returns
-        -------
-        float
-            Averaged over the targets.
-        """
-        if not isinstance(X, Source):
-            return float(super().score(X, y, sample_weight))
-        self._check_scored(X, y, sample_weight)
-        k = int(np.prod(self._target_shape))
-
-        def summarize(block: Block) -> Moments:
-            message = describe_non_finite(block, X)
-            if message:
-                raise ValueError(message)
-            true = as_columns(block.y)
-            residual = true - as_columns(self._predicted(block.X))
-            return Moments.summarize(np.hstack([true, residual]), None, block.weight)
-
-        moments = self._pass(X, summarize)
-        squares = np.diagonal(moments.rounded_scatter)
-        left = squares[k:] + moments.weight.hi * np.square(moments.mean.hi[k:])
-        return float(np.mean(explained(left, squares[:k])))
 
 
 def gather(source: Source, n_jobs: int | None) -> tuple[Floats, Floats, Floats]:

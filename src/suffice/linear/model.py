@@ -19,12 +19,13 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.fitting.base import LARGEST_KEPT_STATISTIC, OnePass, Solved
 from suffice.fitting.callbacks import FitTask
-from suffice.fitting.certificate import Certificate
+from suffice.fitting.certificate import Certificate, rounded_down
+from suffice.fitting.regression import Regressor, as_columns
 from suffice.fitting.stepwise import driven
 from suffice.fitting.trace import Trace
 from suffice.linear import gradient_descent
@@ -53,7 +54,7 @@ FEW_COLUMNS = 128
 """Columns up to which moments are formed even of fewer rows."""
 
 
-class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
+class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
     """Linear predictions from penalised least squares.
 
     A model says its penalty on each coefficient; everything else is here.
@@ -262,53 +263,10 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, OnePass):
         -------
         array of shape (rows,) or (rows, targets)
         """
-        return self._apply(X, lambda rows: np.asarray(rows @ self.coef_.T + self.intercept_))
+        return self._apply(X, self._predicted)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R², the share of the target's variance that the model explains.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix or Source
-        y : array of shape (rows,) or (rows, targets)
-            None if `X` is a source.
-        sample_weight : array of shape (rows,), optional
-
-        Returns
-        -------
-        float
-            Averaged over the targets.
-        """
-        if not isinstance(X, Source):
-            return float(super().score(X, y, sample_weight))
-        self._check_scored(X, y, sample_weight)
-        k = self._n_targets()
-
-        def summarize(block: Block) -> Moments:
-            y = as_columns(block.y)
-            residual = y - as_columns(block.X @ self.coef_.T + self.intercept_)
-            return Moments.summarize(np.hstack([y, residual]), None, block.weight)
-
-        moments = self._pass(X, summarize)
-        squares = np.diagonal(moments.rounded_scatter)
-        left = squares[k:] + moments.weight.hi * np.square(moments.mean.hi[k:])
-        return float(np.mean(explained(left, squares[:k])))
-
-
-def explained(left: Array, total: Array) -> Array:
-    """1 − left/total, with scikit-learn's reading of a constant target."""
-    constant = total == 0
-    ratio = left / np.where(constant, 1.0, total)
-    return np.where(constant, np.where(left == 0, 1.0, 0.0), 1 - ratio)
-
-
-def as_columns(y: Any) -> Array:
-    """A target of one or two dimensions as float64 columns."""
-    try:
-        y = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"the target must hold numbers to be regressed on: {error}") from None
-    return y.reshape(len(y), -1)
+    def _predicted(self, rows: Any) -> Array:
+        return np.asarray(rows @ self.coef_.T + self.intercept_)
 
 
 def certificate(solution: Solution, n_columns: int) -> Certificate:
@@ -333,8 +291,7 @@ def certificate(solution: Solution, n_columns: int) -> Certificate:
         if not solution.proved:
             notes.append("the gradient is still too large: raise max_iter or tol, or scale columns")
     else:
-        # Rounded down: a promise.
-        claim += f", to {np.floor(10 * solution.digits) / 10:.1f} digits or more"
+        claim += f", to {rounded_down(solution.digits)} digits or more"
         if not solution.proved:
             notes.append(
                 "the columns are too nearly dependent for the coefficients to be determined: "

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse, stats
 
+from suffice.fitting.regression import as_columns
 from suffice.linear.covariance import Bread, RowScores, robust
 from suffice.linear.hypotheses import wald
 from suffice.linear.least_squares import NormalEquations, Solution, Spread, solve, spread
-from suffice.linear.model import as_columns
 from suffice.linear.summary import Summary, coefficient_table, column_names, entry
 from suffice.linear.uncertainty import Uncertainty, without_noise
 from suffice.numerics.double_double import Array, DoubleDouble

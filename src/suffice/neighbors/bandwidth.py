@@ -88,8 +88,8 @@ class Search:
         self.codes = hashed(rows.X)
         if not self.codes.any():
             raise ValueError(
-                "a bandwidth cannot be chosen by the likelihood of rows left out where all rows "
-                "are equal, or there is only one: give bandwidth a number"
+                "a bandwidth cannot be chosen by the likelihood of rows left out where there is "
+                "only one sample, or all are equal: give bandwidth a number"
             )
         self.groups = np.arange(rows.count) if rule == "leave-one-out" else self.codes % folds
         self.single = rule == "leave-one-out"

@@ -33,10 +33,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from suffice.kernels.neighbors import (
     SQUARED,
@@ -143,21 +144,24 @@ class BruteForce:
     Parameters
     ----------
     X : array of shape (rows, columns)
-        In C order, as `metric` has prepared it.
     metric : Metric
     """
 
     together = TOGETHER
 
     def __init__(self, X: Floats, metric: Metric) -> None:
-        self.X = X
+        self.X = metric.prepared(X)
         self.metric = metric
-        self.screen = Screen.of(X) if metric.kind == SQUARED else None
+        self.screen = Screen.of(self.X) if metric.kind == SQUARED else None
 
     @property
     def path(self) -> str:
         """How queries are answered, for people."""
         return "brute force, " + ("in float64" if self.screen is None else "screened in float32")
+
+    def prepared(self, queries: Any) -> Floats:
+        """Queries, dense or sparse, in the form in which they are compared."""
+        return self.metric.prepared(as_floats(queries), queries=True)
 
     def nearest(self, queries: Floats, k: int) -> tuple[Floats, Integers]:
         """Ranks and numbers of the k nearest rows, the nearest first.
@@ -272,6 +276,11 @@ class BruteForce:
         near = near[np.argsort(of[near], kind="stable")]
         starts = np.searchsorted(of[near], np.arange(m + 1))
         return Found(starts, ranks[near], rows[near])
+
+
+def as_floats(rows: Any) -> Floats:
+    """A table of float64 numbers with all its zeros."""
+    return np.asarray(rows.toarray() if issparse(rows) else rows, dtype=np.float64)
 
 
 def tiny(d: int) -> float:

@@ -44,7 +44,7 @@ class KNeighborsClassifier(MultiOutputMixin, Classifier, Neighborhoods, Neighbor
         outvote all others), or by a function of an array of distances.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
         How they are found: by a kd-tree (also where a ball tree is asked for) or by comparing
-        with all rows.  It changes no result.
+        with all rows, as sparse rows always are.  It changes no result.
     leaf_size : int, default=30
         Most rows in a leaf of the tree.
     p : float, default=2
@@ -162,7 +162,7 @@ class KNeighborsClassifier(MultiOutputMixin, Classifier, Neighborhoods, Neighbor
 
         Parameters
         ----------
-        X : array, data frame or Source
+        X : array, data frame, CSR matrix or Source
         y : array of shape (rows,) or (rows, targets)
             None if `X` is a source.
         classes : array of shape (classes,), optional
@@ -181,7 +181,7 @@ class KNeighborsClassifier(MultiOutputMixin, Classifier, Neighborhoods, Neighbor
 
         Parameters
         ----------
-        X : array, data frame or Source, of shape (rows, columns), or None
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns), or None
             None stands for the rows of the fit, which then do not vote on themselves.
 
         Returns
@@ -203,7 +203,7 @@ class KNeighborsClassifier(MultiOutputMixin, Classifier, Neighborhoods, Neighbor
 
         Parameters
         ----------
-        X : array, data frame or Source, of shape (rows, columns), or None
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns), or None
             None stands for the rows of the fit, which then do not vote on themselves.
 
         Returns

@@ -37,7 +37,7 @@ class KNeighborsDensity(DensityMixin, Neighborhoods, NeighborsModel):
         k, the number of rows that the volume holds.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
         How they are found: by a kd-tree (also where a ball tree is asked for) or by comparing
-        with all rows.  It changes no result.
+        with all rows, as sparse rows always are.  It changes no result.
     leaf_size : int, default=30
         Most rows in a leaf of the tree.
     p : float, default=2
@@ -96,7 +96,7 @@ class KNeighborsDensity(DensityMixin, Neighborhoods, NeighborsModel):
 
         Parameters
         ----------
-        X : array, data frame or Source
+        X : array, data frame, CSR matrix or Source
             Rows of shape (rows, columns).  Row weights are not taken.
         y : ignored
 
@@ -114,7 +114,7 @@ class KNeighborsDensity(DensityMixin, Neighborhoods, NeighborsModel):
 
     def _adopt_targets(self, rows: RowsAndTargets) -> None:
         # Raises for a metric without volumes, before there is a model.
-        self._metric(rows.n_columns).log_unit_ball(rows.n_columns)
+        self._fitted_metric.log_unit_ball(rows.n_columns)
 
     def score_samples(self, X: Any) -> Floats:
         """Logarithm of the density at each row.
@@ -123,7 +123,7 @@ class KNeighborsDensity(DensityMixin, Neighborhoods, NeighborsModel):
 
         Parameters
         ----------
-        X : array, data frame or Source, of shape (rows, columns), or None
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns), or None
             None stands for the rows of the fit, each under the density of all others.
 
         Returns
@@ -137,7 +137,7 @@ class KNeighborsDensity(DensityMixin, Neighborhoods, NeighborsModel):
             n = self.n_samples_fit_ - others
             with np.errstate(divide="ignore"):
                 reach = d * np.log(distances[:, -1])
-            return np.log(k / n) - self._metric(d).log_unit_ball(d) - reach
+            return np.log(k / n) - self._fitted_metric.log_unit_ball(d) - reach
 
         return np.concatenate(self._over_nearest(X, log_density))
 
@@ -150,7 +150,7 @@ class KNeighborsDensity(DensityMixin, Neighborhoods, NeighborsModel):
 
         Parameters
         ----------
-        X : array, data frame or Source
+        X : array, data frame, CSR matrix or Source
         y : ignored
 
         Returns

@@ -14,20 +14,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils._param_validation import StrOptions
 
+from suffice.fitting.regression import Regressor
 from suffice.neighbors.model import NeighborsModel
 from suffice.neighbors.questions import Neighborhoods
 from suffice.neighbors.search import Floats, Integers
 from suffice.neighbors.weighting import Weights, neighbor_weights
 from suffice.sources import Block, Source
-from suffice.sources.finite import describe_non_finite
 from suffice.sources.query_blocks import QueryBlocks
-from suffice.statistics.moments import Moments
 
 
-class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Neighborhoods, NeighborsModel):
+class KNeighborsRegressor(MultiOutputMixin, Regressor, Neighborhoods, NeighborsModel):
     """The mean of the target over the nearest rows.
 
     Parameters
@@ -39,7 +38,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Neighborhoods, Neigh
         distance 0, these alone), or by a function of an array of distances.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
         How they are found: by a kd-tree (also where a ball tree is asked for) or by comparing
-        with all rows.  It changes no result.
+        with all rows, as sparse rows always are.  It changes no result.
     leaf_size : int, default=30
         Most rows in a leaf of the tree.
     p : float, default=2
@@ -137,7 +136,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Neighborhoods, Neigh
 
         Parameters
         ----------
-        X : array, data frame or Source, of shape (rows, columns), or None
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns), or None
             None stands for the rows of the fit, none of which is a neighbour of itself.
 
         Returns
@@ -146,6 +145,9 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Neighborhoods, Neigh
         """
         return np.concatenate(self._over_nearest(X, self._mean))
 
+    def _predicted(self, rows: Any) -> NDArray[np.float64]:
+        return self.predict(QueryBlocks(rows))
+
     def _mean(self, distances: Floats, rows: Integers) -> Floats:
         y = self.statistics_.joined().y[0][rows]
         weights = neighbor_weights(distances, self.weights)
@@ -153,38 +155,3 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Neighborhoods, Neigh
             return np.asarray(y.mean(axis=1))
         weights = weights.reshape(weights.shape + (1,) * (y.ndim - 2))
         return np.asarray((y * weights).sum(axis=1) / weights.sum(axis=1))
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R², the share of the target's variance that the model explains.
-
-        Parameters
-        ----------
-        X : array, data frame or Source
-        y : array of shape (rows,) or (rows, targets)
-            None if `X` is a source.
-        sample_weight : array of shape (rows,), optional
-
-        Returns
-        -------
-        float
-            Averaged over the targets.
-        """
-        if not isinstance(X, Source):
-            return float(super().score(X, y, sample_weight))
-        self._check_scored(X, y, sample_weight)
-        k = int(np.prod(self._target_shape))
-
-        def summarize(block: Block) -> Moments:
-            message = describe_non_finite(block, X)
-            if message:
-                raise ValueError(message)
-            true = np.asarray(block.y, dtype=np.float64).reshape(block.n_rows, -1)
-            residual = true - self.predict(QueryBlocks(block.X)).reshape(true.shape)
-            return Moments.summarize(np.hstack([true, residual]), None, block.weight)
-
-        moments = self._pass(X, summarize)
-        total, left = np.split(np.diagonal(moments.rounded_scatter), 2)
-        left = left + moments.weight.hi * np.square(moments.mean.hi[k:])
-        constant = total == 0
-        ratio = left / np.where(constant, 1.0, total)
-        return float(np.mean(np.where(constant, np.where(left == 0, 1.0, 0.0), 1 - ratio)))

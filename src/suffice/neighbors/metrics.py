@@ -14,7 +14,7 @@ of zeros is taken to be 1: it gets a column of its own, one for queries and one 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from suffice.kernels.neighbors import CHEBYSHEV, MANHATTAN, POWER, SQUARED
+from suffice.statistics.sparse_rows import SparseRows
 
 Floats = NDArray[np.float64]
 
@@ -75,14 +76,7 @@ class Metric:
             Whether they are queries, or the data.
         """
         if self.w is not None:
-            with np.errstate(over="ignore"):
-                weighted = np.ascontiguousarray(X * np.asarray(self.w) ** (1 / self.p))
-            if not np.isfinite(weighted).all():
-                raise ValueError(
-                    "cells times their weights w of a Minkowski distance exceed the numbers of "
-                    "float64: take smaller weights"
-                )
-            return weighted
+            return np.ascontiguousarray(_product(X, self._factors))
         if self.name != "cosine":
             return np.ascontiguousarray(X)
         n, d = X.shape
@@ -91,10 +85,43 @@ class Metric:
         zero = largest == 0
         # First by the largest, so that squares neither overflow nor vanish.
         np.divide(X, np.where(zero, 1.0, largest)[:, None], out=out[:, :d])
-        length = np.sqrt(np.square(out[:, :d]).sum(axis=1))
+        # Squares are added one after the other, so that zeros among them make no difference.
+        length = np.sqrt(np.cumsum(np.square(out[:, :d]), axis=1)[:, -1])
         out[:, :d] /= np.where(zero, 1.0, length)[:, None]
         out[zero, d + int(queries)] = 1.0
         return out
+
+    def prepared_entries(self, X: SparseRows, queries: bool = False) -> SparseRows:
+        """What `prepared` makes of the same rows, to the last bit.
+
+        Parameters
+        ----------
+        X : SparseRows
+        queries : bool
+            Whether they are queries, or the data.
+        """
+        if self.w is not None:
+            return replace(X, data=_product(X.data, self._factors[X.indices]))
+        if self.name != "cosine":
+            return X
+        of = X.rows_of_entries()
+        largest = np.zeros(len(X))
+        np.maximum.at(largest, of, np.abs(X.data))
+        data = X.data / largest[of]
+        data /= np.sqrt(X.sums(np.square(data)))[of]
+        empty = np.diff(X.indptr) == 0
+        places = X.indptr[:-1][empty]
+        return SparseRows(
+            np.insert(data, places, 1.0),
+            np.insert(X.indices, places, X.n_columns + int(queries)),
+            X.indptr + np.concatenate([[0], np.cumsum(empty)]),
+            X.n_columns + 2,
+        )
+
+    @property
+    def _factors(self) -> Floats:
+        """What the columns are multiplied with, for their weights in a Minkowski distance."""
+        return np.asarray(np.asarray(self.w) ** (1 / self.p))
 
     def distance(self, ranks: Floats) -> Floats:
         """Distances from ranks."""
@@ -134,6 +161,17 @@ class Metric:
         shrunk = 0.0 if self.w is None else float(np.log(self.w).sum()) / p
         volume = d * (np.log(2.0) + gammaln(1 + 1 / p)) - gammaln(1 + d / p)
         return float(volume - shrunk)
+
+
+def _product(cells: Floats, factors: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        weighted = cells * factors
+    if not np.isfinite(weighted).all():
+        raise ValueError(
+            "cells times their weights w of a Minkowski distance exceed the numbers of "
+            "float64: take smaller weights"
+        )
+    return weighted
 
 
 def metric_of(

@@ -2,7 +2,8 @@
 
 There is nothing to learn: a model is its rows, in their order.  `update` appends rows, merging puts
 those of one model after those of another, and `forget` takes rows away that are there to the
-last bit.  All parameters can change without the rows being given again.
+last bit.  All parameters can change without the rows being given again: the metric and the search
+by `refit`, how many neighbours count and how much at once.
 
 Queries are answered block by block, on all threads, whether they come from an array or from files:
 what is in memory at a time does not grow with their number.
@@ -19,33 +20,36 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from suffice.engines.passes import in_order
 from suffice.engines.settings import resolve_threads
-from suffice.fitting.base import OnePass, Solved, refuse_strangers
+from suffice.fitting.base import OnePass, Solved
 from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import Certificate
+from suffice.fitting.inputs import refuse_strangers
 from suffice.fitting.registry import register
-from suffice.neighbors.brute_force import BruteForce
 from suffice.neighbors.metrics import Metric, metric_of
 from suffice.neighbors.search import (
     Floats,
     Integers,
     Search,
+    search_of,
     takes_all_rows,
     without_self,
 )
-from suffice.neighbors.tree import TreeSearch
-from suffice.sources import Block, Piece, Source, as_source
+from suffice.sources import Block, Piece, Source, as_source, block_rows
 from suffice.sources.finite import describe_non_finite
 from suffice.sources.frames import is_frame
 from suffice.sources.query_blocks import QueryBlocks
 from suffice.statistics.moments import NOTHING, Precision
-from suffice.statistics.rows_and_targets import RowsAndTargets
+from suffice.statistics.rows_and_targets import RowsAndTargets, as_table
+from suffice.statistics.sparse_rows import SparseRows
 
 register(RowsAndTargets)
+register(SparseRows)
 
 T = TypeVar("T")
 
@@ -82,6 +86,17 @@ class NeighborsModel(OnePass):
     metric_params: dict[str, Any] | None
     n_jobs: int | None
     statistics_: RowsAndTargets
+    effective_metric_: str
+    effective_metric_params_: dict[str, Any]
+
+    _saved_private = ("_leaf_size",)
+    _leaf_size: int | None
+    """Most rows in a leaf of the tree that was fitted; None where there is no tree."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     # --- fitting --------------------------------------------------------------------------
 
@@ -90,7 +105,7 @@ class NeighborsModel(OnePass):
 
         Parameters
         ----------
-        X : array, data frame or Source
+        X : array, data frame, CSR matrix or Source
             Rows of shape (rows, columns); or a source such as `suffice.scan` makes, which
             brings its own target.  Row weights are not taken.
         y : array of shape (rows,) or (rows, targets)
@@ -107,7 +122,7 @@ class NeighborsModel(OnePass):
 
         Parameters
         ----------
-        X : array, data frame or Source
+        X : array, data frame, CSR matrix or Source
         y : array of shape (rows,) or (rows, targets)
             None if `X` is a source.
 
@@ -121,7 +136,7 @@ class NeighborsModel(OnePass):
         """`update` under scikit-learn's name."""
         return self.update(X, y)
 
-    def _keeps_statistic(self, source: Source) -> bool:
+    def _joins_folds(self, source: Source) -> bool:
         # Put together from the statistics of folds, rows would come in another order, which
         # decides between equal distances.
         return False
@@ -148,14 +163,13 @@ class NeighborsModel(OnePass):
         if not rows.count:
             raise ValueError(NOTHING)
         rows = rows.joined()
-        metric = self._metric(rows.n_columns)
+        metric = metric_of(self.metric, self.p, self.metric_params, rows.n_columns)
+        brute = takes_all_rows(self.algorithm, metric, rows.X[0], self.n_neighbors)
+        self._leaf_size = None if brute else self.leaf_size
+        self.effective_metric_, self.effective_metric_params_ = _described(metric)
         search = self._search_in(rows)
         self._warn_about(metric)
         self.n_samples_fit_ = rows.count
-        self.effective_metric_ = metric.name
-        self.effective_metric_params_: dict[str, Any] = (
-            {"p": metric.p, "w": metric.w} if metric.name == "minkowski" else {}
-        )
         self._adopt_targets(rows)
         return Solved(self._certify(search, rows), float("nan"))
 
@@ -187,7 +201,11 @@ class NeighborsModel(OnePass):
         return done
 
     def _certify(self, search: Search, rows: RowsAndTargets) -> Certificate:
-        notes = ("a kd-tree runs in place of a ball tree",) if self.algorithm == "ball_tree" else ()
+        notes: tuple[str, ...] = ()
+        if self.algorithm in ("kd_tree", "ball_tree") and rows.sparse:
+            notes = ("there is no tree of sparse rows: they are all compared",)
+        elif self.algorithm == "ball_tree":
+            notes = ("a kd-tree runs in place of a ball tree",)
         return Certificate(
             True,
             "the neighbours are those of a comparison with every row in float64, equal distances "
@@ -208,30 +226,31 @@ class NeighborsModel(OnePass):
             raise ValueError(f"its rows are not the {self.n_samples_fit_} of the fit")
         if bool(rows.y) != self.__sklearn_tags__().target_tags.required:
             raise ValueError("its rows have no target, or one too many")
+        found = self.effective_metric_, self.effective_metric_params_
+        if found != _described(metric_of(found[0], None, found[1], rows.n_columns)):
+            raise ValueError("its metric is none")
+        size: Any = self._leaf_size
+        if size is not None and not (isinstance(size, int) and size > 0):
+            raise ValueError("its tree has leaves without rows")
 
     # --- the search -----------------------------------------------------------------------
 
-    def _metric(self, n_columns: int) -> Metric:
-        return metric_of(self.metric, self.p, self.metric_params, n_columns)
+    @property
+    def _fitted_metric(self) -> Metric:
+        return Metric(self.effective_metric_, **self.effective_metric_params_)
 
     def _search_in(self, rows: RowsAndTargets) -> Search:
-        """The search through some rows, kept with them until parameters change."""
+        """The search through some rows that was fitted, kept with them."""
         self._validate_params()  # for they may have changed since the fit
-        metric = self._metric(rows.n_columns)
-        shape = (rows.count, rows.n_columns)
-        brute = takes_all_rows(self.algorithm, metric, shape, self.n_neighbors)
-        key = (metric, None if brute else self.leaf_size)
+        key = metric, leaf_size = self._fitted_metric, self._leaf_size
         known: tuple[Any, Search] | None = rows.memo.get("search")
         if known is not None and known[0] == key:
             return known[1]
-        X = metric.prepared(rows.X[0])
-        search = (
-            BruteForce(X, metric) if brute else TreeSearch(X, metric, self.leaf_size, self.n_jobs)
-        )
+        search = search_of(rows.X[0], metric, leaf_size, self.n_jobs)
         rows.memo["search"] = (key, search)
         return search
 
-    def _over_queries(self, X: Any, answer: Callable[[Floats, int], T]) -> list[T]:
+    def _over_queries(self, X: Any, answer: Callable[[Any, int], T]) -> list[T]:
         """What a function makes of each block of prepared queries, and of its first row's number.
 
         X is an array, a frame or a source; None stands for the rows of the fit.
@@ -250,8 +269,7 @@ class NeighborsModel(OnePass):
                     message = describe_non_finite(block, source)
                     if message:
                         raise ValueError(message)
-                queries = np.asarray(block.X, dtype=np.float64)
-                found.append(answer(search.metric.prepared(queries, queries=True), block.start))
+                found.append(answer(search.prepared(block.X), block.start))
             return found
 
         with closing(in_order(source, work, self._n_jobs(), 1)) as runs:
@@ -263,13 +281,15 @@ class NeighborsModel(OnePass):
             self._check_names(source)
             return source
         if X is None:
-            X = rows.X[0]
+            X = as_table(rows.X[0])
         else:
             with np.errstate(over="ignore"):  # what is too large is refused as infinite
-                X = validate_data(self, X, reset=False, dtype=KEPT)
+                X = validate_data(self, X, reset=False, dtype=KEPT, accept_sparse="csr")
         # Every thread gets a share, however few the queries.
-        share = -(-len(X) // resolve_threads(self._n_jobs()))
-        return QueryBlocks(X, max(min(search.together, share), 1))
+        share = -(-X.shape[0] // resolve_threads(self._n_jobs()))
+        # Sparse queries of dense rows are written out, a block at a time.
+        most = min(search.together, block_rows(X.shape[1])) if issparse(X) else search.together
+        return QueryBlocks(X, max(min(most, share), 1))
 
     def _over_nearest(
         self, X: Any, answer: Callable[[Floats, Integers], T], n_neighbors: int | None = None
@@ -283,13 +303,21 @@ class NeighborsModel(OnePass):
         search = self._search_in(rows)
         k = self._checked_number(n_neighbors, X, rows.count)
 
-        def work(queries: Floats, start: int) -> T:
+        def work(queries: Any, start: int) -> T:
             ranks, found = search.nearest(queries, k if X is not None else k + 1)
             if X is None:
                 ranks, found = without_self(ranks, found, start)
             return answer(search.metric.distance(ranks), found)
 
         return self._over_queries(X, work)
+
+    def _leave_each_out(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The target of each row, and what a model of all other rows predicts for it.
+
+        The neighbours are the k + 1 nearest without the row itself: the others keep their order.
+        """
+        model: Any = self
+        return self.statistics_.joined().y[0], model.predict(None)
 
     def _checked_number(self, n_neighbors: int | None, X: Any, n_rows: int) -> int:
         k = self.n_neighbors if n_neighbors is None else n_neighbors
@@ -304,6 +332,12 @@ class NeighborsModel(OnePass):
                 f"n_neighbors = {k}, n_samples_fit = {n_rows}, n_samples = {asked}"
             )
         return int(k)
+
+
+def _described(metric: Metric) -> tuple[str, dict[str, Any]]:
+    """A metric as scikit-learn's attributes tell it: its name and its parameters."""
+    params = {"p": metric.p, "w": metric.w} if metric.name == "minkowski" else {}
+    return metric.name, params
 
 
 def _length(X: Any) -> int:

@@ -34,7 +34,7 @@ class Neighborhoods:
 
         Parameters
         ----------
-        X : array, data frame or Source, optional
+        X : array, data frame, CSR matrix or Source, optional
             The queries, of shape (queries, columns); by default the rows of the fit, none of
             which is a neighbour of itself.
         n_neighbors : int, optional
@@ -61,7 +61,7 @@ class Neighborhoods:
 
         Parameters
         ----------
-        X : array, data frame or Source, optional
+        X : array, data frame, CSR matrix or Source, optional
             As for `kneighbors`.
         n_neighbors : int, optional
         mode : {"connectivity", "distance"}
@@ -81,7 +81,7 @@ class Neighborhoods:
     def radius_neighbors(
         self,
         X: Any = None,
-        radius: float = 1.0,
+        radius: float | None = None,
         return_distance: bool = True,
         sort_results: bool = False,
     ) -> Any:
@@ -89,10 +89,10 @@ class Neighborhoods:
 
         Parameters
         ----------
-        X : array, data frame or Source, optional
+        X : array, data frame, CSR matrix or Source, optional
             As for `kneighbors`.
-        radius : float, default=1.0
-            Rows at this very distance are included.
+        radius : float, optional
+            1 by default.  Rows at this very distance are included.
         return_distance : bool, default=True
         sort_results : bool, default=False
             Sort rows by distance, not by their numbers.
@@ -114,7 +114,7 @@ class Neighborhoods:
     def radius_neighbors_graph(
         self,
         X: Any = None,
-        radius: float = 1.0,
+        radius: float | None = None,
         mode: str = "connectivity",
         sort_results: bool = False,
     ) -> csr_matrix:
@@ -143,8 +143,9 @@ class Neighborhoods:
         return csr_matrix((entries, numbers, starts), shape=(len(rows), self.n_samples_fit_))
 
     def _within(
-        self, X: Any, radius: float, by_distance: bool
+        self, X: Any, radius: float | None, by_distance: bool
     ) -> list[tuple[list[Floats], list[Integers]]]:
+        radius = 1.0 if radius is None else radius
         if not (isinstance(radius, Real) and radius >= 0):
             raise ValueError(f"radius={radius!r} must be a number that is not negative")
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from suffice.engines.workers import inside_worker, pool
 from suffice.kernels.neighbors import NOBODY, STEP
 from suffice.kernels.neighbors_building import grow, turn_leaves
 from suffice.kernels.neighbors_tree import leaves_of, nearest_in_tree, within_in_tree
-from suffice.neighbors.brute_force import Found, twice
+from suffice.neighbors.brute_force import Found, as_floats, twice
 from suffice.neighbors.metrics import Metric
 
 Floats = NDArray[np.float64]
@@ -146,7 +147,6 @@ class TreeSearch:
     Parameters
     ----------
     X : array of shape (rows, columns)
-        In C order, as `metric` has prepared it.
     metric : Metric
     leaf_size : int
     n_jobs : int, optional
@@ -160,13 +160,17 @@ class TreeSearch:
     ) -> None:
         self.metric = metric
         self.n_columns = X.shape[1]
-        self.tree = Tree.build(self._widened(X), leaf_size, n_jobs)
+        self.tree = Tree.build(self._widened(metric.prepared(X)), leaf_size, n_jobs)
         self._tiles = self.tree.tiles
 
     @property
     def path(self) -> str:
         """How queries are answered, for people."""
         return f"kd-tree of {1 << self.tree.levels} leaves"
+
+    def prepared(self, queries: Any) -> Floats:
+        """Queries, dense or sparse, in the form in which they are compared."""
+        return self.metric.prepared(as_floats(queries), queries=True)
 
     def _widened(self, X: Floats) -> Floats:
         """Rows of at least three columns: the kernels are quickest there, and zeros add nothing."""

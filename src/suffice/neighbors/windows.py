@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.engines.passes import map_rows
-from suffice.kernels import density as shapes
+from suffice.kernels.density import EXPONENTIAL, log_sums
+from suffice.kernels.density_windows import log_window_sums
 from suffice.neighbors.density_kernels import DensityKernel
 from suffice.numerics.spatial import Leaves
 from suffice.sources import Block
@@ -90,7 +91,7 @@ class Windows:
     def block_log_sums(self, queries: Floats, left_out: Integers) -> Floats:
         """`log_sums` of a few queries, on this thread."""
         out = self._summed(queries, left_out, 1.0)
-        if self.kernel.shape == shapes.EXPONENTIAL:
+        if self.kernel.shape == EXPONENTIAL:
             with np.errstate(over="ignore"):
                 far = (np.abs(queries) * self.unit >= FARTHEST).any(axis=1)
             if far.any():
@@ -102,20 +103,14 @@ class Windows:
         leaves = self.leaves.scaled(factor)
         with np.errstate(over="ignore"):
             queries = queries * (self.unit * factor)
-        shapes.log_sums(
-            leaves.X,
-            self.mass,
-            self.groups,
-            self.heaviest,
-            leaves.low,
-            leaves.high,
-            queries,
-            left_out,
-            self.kernel.scales(self.bandwidths * factor),
-            self.kernel.shape,
-            len(leaves.order),
-            out,
-        )
+        rows = leaves.X, self.mass, self.groups
+        boxes = leaves.low, leaves.high
+        scales, shape = self.kernel.scales(self.bandwidths * factor), self.kernel.shape
+        if self.kernel.endless:
+            count = len(leaves.order)
+            log_sums(*rows, self.heaviest, *boxes, queries, left_out, scales, shape, count, out)
+        else:
+            log_window_sums(*rows, *boxes, queries, left_out, scales, shape, out)
         return out
 
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpstrf
 
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
 from suffice.numerics.exact_gram import exact_gram
@@ -107,6 +108,35 @@ def decompose(A: Array | DoubleDouble) -> EigenSystem:
         skew,
         "eigenvectors in float64",
     )
+
+
+def leading(A: Array, rank: int) -> tuple[Array, Array, float] | None:
+    """The values of a positive semi-definite matrix of low rank, their vectors, and a remainder.
+
+    Cholesky's factor with pivots, A ≈ L Lᵀ, stops where nothing but rounding is left.  From
+    L = V diag(σ) Uᵀ come the vectors V, and the values σ² up to the norm of A − V diag(σ²) Vᵀ.
+
+    Parameters
+    ----------
+    A : float64 array of shape (n, n)
+        Of entries not far from 1.
+    rank : int
+        What its rank should be, or somewhat more.
+
+    Returns
+    -------
+    values, in descending order, vectors as columns, and the norm of what they leave of A; or
+    None if the rank is higher.
+    """
+    n = len(A)
+    factor, pivots, found, _ = dpstrf(A, tol=4 * n * UNIT, lower=1)
+    if found > rank + rank // 4 + 4:
+        return None
+    L = np.empty((n, found))
+    L[pivots - 1] = np.tril(factor[:, :found])
+    vectors, lengths, _ = np.linalg.svd(L, full_matrices=False)
+    values = np.square(lengths)
+    return values, vectors, float(np.linalg.norm(A - (vectors * values) @ vectors.T))
 
 
 def _proved(

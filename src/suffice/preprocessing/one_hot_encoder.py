@@ -19,8 +19,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from suffice.fitting.base import Solved, refuse_strangers
+from suffice.fitting.base import Solved
 from suffice.fitting.categories import aligned, common_form, shown
+from suffice.fitting.inputs import refuse_strangers
 from suffice.fitting.registry import register
 from suffice.fitting.rounded import refuse_rounded, rounds_integers
 from suffice.fitting.tables import Table, has_large, table_of

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from suffice.fitting.base import Solved
 from suffice.fitting.callbacks import FitTask
 from suffice.fitting.categories import is_missing
-from suffice.fitting.certificate import Certificate
+from suffice.fitting.certificate import Certificate, rounded_down
 from suffice.fitting.registry import register
 from suffice.numerics.double_double import Array
 from suffice.preprocessing.fill_values import Gathered, check_kept, constant, kinds_only, typical
@@ -35,6 +35,7 @@ from suffice.sources.sparse import canonical_csr
 from suffice.statistics.column_moments import ColumnMoments
 from suffice.statistics.moments import NOTHING, Precision
 from suffice.statistics.observed import Observed
+from suffice.statistics.present import present
 from suffice.statistics.value_counts import ValueCounts, refuse_infinity
 
 register(Observed)
@@ -226,9 +227,7 @@ class SimpleImputer(NamesColumns, Transformer):
         del self._statistic
 
     def _summarize(self, block: Block, precision: Precision) -> Observed:
-        X, weight = block.X, block.weight
-        if weight is not None and not weight.all():
-            X, weight = X[weight > 0], weight[weight > 0]
+        weight, X = present(block.weight, block.X)
         blank, missing = blanked(X, self.missing_values)
         if not is_missing(self.missing_values):
             refuse_nan(X)
@@ -265,10 +264,10 @@ class SimpleImputer(NamesColumns, Transformer):
             if scaling.mean_digits < 10 and values.precision == "float64" and not anyway:
                 return None
             fills: list[Any] = scaling.mean.tolist()
-            shown = np.floor(10 * scaling.mean_digits) / 10
+            shown = rounded_down(scaling.mean_digits)
             proof = Certificate(
                 True,
-                f"the mean of each column, to {shown:.1f} digits or more",
+                f"the mean of each column, to {shown} digits or more",
                 f"moments in {values.precision}",
                 {"digits": scaling.mean_digits},
             )

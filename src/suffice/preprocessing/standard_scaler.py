@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from suffice.fitting.base import Solved
 from suffice.fitting.callbacks import FitTask
-from suffice.fitting.certificate import Certificate
+from suffice.fitting.certificate import Certificate, rounded_down
 from suffice.fitting.registry import register
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.preprocessing.transformer import FLOATS, Transformer, in_memory
@@ -27,6 +27,7 @@ from suffice.sources.mapped import MappedSource
 from suffice.sources.sparse import csr_on
 from suffice.statistics.column_moments import ColumnMoments
 from suffice.statistics.moments import NOTHING, Moments, Precision
+from suffice.statistics.present import present
 
 register(ColumnMoments)
 
@@ -41,8 +42,7 @@ def column_moments(X: Any, weight: Array | None, precision: Precision) -> Column
     """Moments of each column of an array or a CSR array, whose missing entries are zeros."""
     if not issparse(X):
         return ColumnMoments.summarize(X, weight, precision)
-    if weight is not None and not weight.all():
-        X, weight = X[weight > 0], weight[weight > 0]
+    weight, X = present(weight, X)
     n_rows, d = X.shape
     rows = np.repeat(np.arange(n_rows), np.diff(X.indptr))
     stored = ColumnMoments.summarize_groups(
@@ -213,7 +213,7 @@ class StandardScaler(OneToOneFeatureMixin, Transformer):
         weight = moments.weight.hi
         seen = moments.count if np.array_equal(weight, moments.count) else weight
         self.n_samples_seen_ = seen[0] if len(seen) and (seen == seen[0]).all() else seen
-        shown = np.floor(10 * scaling.digits) / 10
+        shown = rounded_down(scaling.digits)
         notes = []
         if scaling.constant.any():
             notes.append(f"{scaling.constant.sum()} columns are constant and are not scaled")
@@ -231,7 +231,7 @@ class StandardScaler(OneToOneFeatureMixin, Transformer):
             )
         certificate = Certificate(
             not scaling.unknown.any() and scaling.digits >= PROVED_DIGITS,
-            f"mean and variance of each column, to {shown:.1f} digits or more",
+            f"mean and variance of each column, to {shown} digits or more",
             f"moments in {moments.precision}",
             {"digits": scaling.digits},
             tuple(notes),

@@ -152,14 +152,14 @@ def taken_apart(estimator: Any) -> Candidate | None:
 
 
 def prepare(
-    candidates: Sequence[Candidate], X: Any, y: Any, weight: Any
+    candidates: Sequence[Candidate], X: Any, y: Any, weight: Any, folds: bool = True
 ) -> tuple[list[Candidate], Source] | None:
     """Let the models meet the rows.
 
     Returns
     -------
     The candidates, those that cannot be fitted marked, and the source of the rows; None if a
-    fit would go through no statistic.
+    fit does not follow from the statistics of `folds`, where it should.
     """
     first = candidates[0].model
     source: Source = first._training_source(X, y, weight)
@@ -173,7 +173,8 @@ def prepare(
             candidate = replace(candidate, error=error)
         _dress(model, first)
         model._begin(source)
-        if not model._keeps_statistic(source) or (candidate.scalers and source.sparse):
+        joins = model._joins_folds(source) or not folds
+        if not joins or (candidate.scalers and source.sparse):
             return None
         prepared.append(candidate)
     return prepared, source

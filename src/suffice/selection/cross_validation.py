@@ -66,7 +66,8 @@ def cross_validate(
     keeps its statistic (or a `StandardScaler` and such a model in a pipeline) is fitted for
     all folds from one pass over the rows, and scored from the same pass where the score is a
     function of moments (R², squared errors, explained variance), else from a second one.
-    Leave-one-out takes two passes.  Other estimators are fitted once for each fold.
+    Leave-one-out takes two passes, and one of a model of neighbours.  Other estimators are
+    fitted once for each fold.
 
     Parameters
     ----------
@@ -141,10 +142,10 @@ def _from_statistics(
     """What statistics, or fits over a source, tell; None if scikit-learn's own loop must do it."""
     train_scores, estimators = options["return_train_score"], options["return_estimator"]
     known = prepared([clone(estimator)], X, y, weight)
-    if isinstance(cv, model_selection.LeaveOneOut) and known is not None:
-        found = None
-        if not (train_scores or estimators or options["return_indices"]):
-            found = _leave_one_out(known[0][0], known[1], scorer)
+    more = train_scores or estimators or options["return_indices"]
+    if isinstance(cv, model_selection.LeaveOneOut) and not more:
+        alone = known or prepared([clone(estimator)], X, y, weight, folds=False)
+        found = None if alone is None else _leave_one_out(alone[0][0], alone[1], scorer)
         if found is not None:
             return found
     search = plan(

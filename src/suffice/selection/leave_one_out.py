@@ -5,7 +5,8 @@ own residual by a factor alone (the identity of Sherman and Morrison):
 
     yᵢ − ŷᵢ⁽⁻ⁱ⁾ = (yᵢ − ŷᵢ) / (1 − wᵢ hᵢ),        hᵢ = 1/W + (xᵢ − x̄)ᵀ A⁻¹ (xᵢ − x̄).
 
-Other models say by a method `_leave_one_out` what they would answer without a row of theirs.
+Other models say by a method `_leave_one_out` what they would answer without a row of theirs; and
+those that keep their rows by `_leave_each_out` what they would answer without each.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from sklearn.metrics import (
 )
 
 from suffice.engines.passes import map_rows
+from suffice.fitting.regression import as_columns
 from suffice.linear.least_squares import normal_equations, spread
-from suffice.linear.model import LeastSquaresModel, as_columns
+from suffice.linear.model import LeastSquaresModel
 from suffice.numerics.double_double import Array
 from suffice.selection.candidates import Candidate
 from suffice.selection.sklearn_parts import parts_of_scorer
@@ -85,6 +87,11 @@ def can_leave_one_out(candidate: Candidate, source: Source) -> bool:
     model = candidate.model
     if candidate.scalers or candidate.error is not None or source.count_rows() < 2:
         return False
+    if hasattr(model, "_leave_each_out"):
+        several = is_classifier(model) and source.target_shape
+        return not source.has_weight and not several
+    if not model._joins_folds(source):
+        return False
     if isinstance(model, LeastSquaresModel):
         penalised_alike = not getattr(model, "standardize", False)
         return model._has_leverages and penalised_alike and not source.sparse
@@ -112,7 +119,16 @@ class LeaveOneOut:
         self.passes = int(source.n_rows is None)
         source.count_rows()
         model.fit(source)
-        self.passes += len(model.trace_) + 1
+        self.passes += len(model.trace_)
+        if hasattr(model, "_leave_each_out"):
+            self.y, self.predictions = (_as_table(one) for one in model._leave_each_out())
+        else:
+            self.passes += 1
+            self._read_again(model, source)
+        self.seconds = time.perf_counter() - began
+
+    def _read_again(self, model: Any, source: Source) -> None:
+        """Leave out every row of a second pass."""
         if isinstance(model, LeastSquaresModel):
             joined = map_rows(source, _least_squares(model), model._n_jobs())
             k = joined.shape[1] // 2
@@ -127,7 +143,6 @@ class LeaveOneOut:
 
             joined = map_rows(source, answer, model._n_jobs())
             self.y, self.predictions = joined[:, :1], joined[:, 1:]
-        self.seconds = time.perf_counter() - began
 
     def _without(self, model: Any, source: Source, row: int) -> Array:
         """What a model says of a row when fitted to all others."""
@@ -136,6 +151,11 @@ class LeaveOneOut:
         model.fit(SubsetSource(source, others))
         self.passes += len(model.trace_) + 1
         return as_columns(model.predict(SubsetSource(source, ~others)))[0]
+
+
+def _as_table(values: NDArray[Any]) -> NDArray[Any]:
+    """Targets of one or two dimensions as columns."""
+    return values.reshape(len(values), -1)
 
 
 def _least_squares(model: Any) -> Callable[[Block], Array]:

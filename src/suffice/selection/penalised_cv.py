@@ -277,7 +277,7 @@ def _line(solution: SparseSolution) -> Line:
 def _affordable(model: ElasticNet, source: Source, folds: Folds) -> bool:
     """Whether memory holds the moments of every fold."""
     numbers = (source.n_columns + 1) ** 2
-    return model._keeps_statistic(source) and 32 * sum(folds.sizes) * numbers <= MOST_STATISTICS
+    return model._joins_folds(source) and 32 * sum(folds.sizes) * numbers <= MOST_STATISTICS
 
 
 def _dressed(best: ElasticNet, prepared: ElasticNet) -> ElasticNet:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from suffice.fitting.algebra import _same
+from suffice.fitting.algebra import same_value
 from suffice.linear.model import LeastSquaresModel
 from suffice.selection.candidates import Candidate, prepare, taken_apart
 from suffice.selection.held_out import check_scorer
@@ -42,8 +42,13 @@ def readable_again(cv: Any) -> Any:
     return list(cv) if isinstance(cv, Iterator) else cv
 
 
-def prepared(estimators: Sequence[Any], X: Any, y: Any, weight: Any) -> Prepared | None:
-    """Candidates that can be fitted from statistics, and their rows; None if one cannot."""
+def prepared(
+    estimators: Sequence[Any], X: Any, y: Any, weight: Any, folds: bool = True
+) -> Prepared | None:
+    """Candidates that can be fitted from statistics, and their rows; None if one cannot.
+
+    With `folds`, from those of several folds, merged.
+    """
     candidates = [taken_apart(estimator) for estimator in estimators]
     known = [candidate for candidate in candidates if candidate is not None]
     if len(known) < len(candidates) or len({type(c.model) for c in known}) != 1:
@@ -54,7 +59,7 @@ def prepared(estimators: Sequence[Any], X: Any, y: Any, weight: Any) -> Prepared
     if weight is not None and any(isinstance(c.estimator, Pipeline) for c in known):
         return None
     try:
-        return prepare(known, X, y, weight)
+        return prepare(known, X, y, weight, folds)
     except (TypeError, ValueError):
         if isinstance(X, Source):
             raise
@@ -65,7 +70,7 @@ def _share_a_statistic(models: Sequence[Any]) -> bool:
     """Whether models of one class summarise rows alike, for all that their parameters say."""
     first = models[0]
     return all(
-        _same(getattr(first, name), getattr(model, name))
+        same_value(getattr(first, name), getattr(model, name))
         for name in getattr(first, "_statistic_parameters", ())
         for model in models[1:]
     )

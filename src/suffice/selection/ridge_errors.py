@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from suffice.fitting.regression import as_columns
 from suffice.linear.least_squares import NormalEquations, spread
-from suffice.linear.model import as_columns
 from suffice.linear.ridge import Ridge
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.selection.leave_one_out import TOO_CLOSE

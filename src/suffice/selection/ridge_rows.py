@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from suffice.engines.passes import map_rows
-from suffice.linear.model import as_columns
+from suffice.fitting.regression import as_columns
 from suffice.linear.ridge import Ridge
 from suffice.linear.rows_side import CentredRows
 from suffice.numerics.double_double import UNIT, Array

@@ -20,8 +20,8 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
+from suffice.fitting.regression import explained
 from suffice.linear.grid import Line
-from suffice.linear.model import explained
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.numerics.positive_definite import product
 from suffice.selection.sklearn_parts import parts_of_scorer

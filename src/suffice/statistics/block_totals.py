@@ -19,7 +19,7 @@ COMPILED_FROM = 1 << 14
 """Cells from which a block is summed by compiled kernels; below, by NumPy."""
 
 MOST_EXACT = 2.0**53
-"""Sums of whole numbers up to here are exact."""
+"""Sums of whole numbers below this are exact; one that reads so may have been rounded to it."""
 
 
 class NegativeCellError(ValueError):
@@ -59,7 +59,7 @@ def group_totals(
         noted = add(rows, codes, w, sums)
     if noted & 2:
         raise NegativeCellError("negative values")
-    return sums, not noted & 1 and sums.max(initial=0.0) <= MOST_EXACT
+    return sums, not noted & 1 and sums.max(initial=0.0) < MOST_EXACT
 
 
 def add_rows_by_numpy(rows: Array, codes: NDArray[np.int64], weight: Array, sums: Array) -> int:

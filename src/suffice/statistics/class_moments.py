@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.statistics.column_moments import ColumnMoments
-from suffice.statistics.labels import KINDS, as_objects, check_known, coded
+from suffice.statistics.labels import check_known, coded, united
+from suffice.statistics.merging import placed, stacked
 from suffice.statistics.moments import Precision
+from suffice.statistics.present import present
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +106,7 @@ class ClassMoments:
         ValueError
             If the labels are of several kinds.
         """
-        if weight is not None and not weight.all():
-            present = weight > 0
-            X, y, weight = X[present], y[present], weight[present]
+        weight, X, y = present(weight, X, y)
         if X.shape[0] == 0:
             return cls.zero(X.shape[1], precision)
         labels, codes = coded(y)
@@ -114,7 +114,7 @@ class ClassMoments:
         return cls(
             labels=labels,
             rows=rows,
-            weight=_weight_of_classes(codes, rows, weight),
+            weight=weight_of_classes(codes, rows, weight),
             columns=ColumnMoments.summarize_groups(X, codes, len(labels), weight, precision),
         )
 
@@ -125,15 +125,12 @@ class ClassMoments:
         if len(parts) == 1:
             return parts[0]
         labels = united([part.labels for part in parts])
-        placed = [part.placed(labels) for part in parts]
+        among = [part.placed(labels) for part in parts]
         return cls(
             labels=labels,
-            rows=np.sum([part.rows for part in placed], axis=0),
-            weight=DoubleDouble(
-                np.stack([part.weight.hi for part in placed]),
-                np.stack([part.weight.lo for part in placed]),
-            ).sum(),
-            columns=ColumnMoments.merge([part.columns for part in placed]),
+            rows=np.sum([part.rows for part in among], axis=0),
+            weight=stacked([part.weight for part in among]).sum(),
+            columns=ColumnMoments.merge([part.columns for part in among]),
         )
 
     def subtract(self, part: ClassMoments) -> ClassMoments:
@@ -167,18 +164,12 @@ class ClassMoments:
         """The same among more classes: `labels`, sorted, with all of ours."""
         if len(labels) == len(self.labels):
             return self
-        positions = np.searchsorted(labels, self.labels)
-
-        def place(values: Any) -> Any:
-            out = np.zeros(len(labels), values.dtype)
-            out[positions] = values
-            return out
-
+        positions, n = np.searchsorted(labels, self.labels), len(labels)
         return ClassMoments(
             labels=labels,
-            rows=place(self.rows),
-            weight=DoubleDouble(place(self.weight.hi), place(self.weight.lo)),
-            columns=self.columns.placed(positions, len(labels)),
+            rows=placed(self.rows, positions, n),
+            weight=placed(self.weight, positions, n),
+            columns=self.columns.placed(positions, n),
         )
 
     @cached_property
@@ -207,21 +198,10 @@ class ClassMoments:
         return self.columns.error_unit
 
 
-def united(labels: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The sorted distinct labels of several sorted arrays; all must be of one kind."""
-    first = labels[0]
-    kinds = {one.dtype.kind for one in labels}
-    if len(kinds) > 1:
-        names = " and ".join(sorted(KINDS[kind] for kind in kinds))
-        raise ValueError(f"labels must be of one kind, but these are {names}")
-    if all(len(one) == len(first) and (one == first).all() for one in labels):
-        return first.copy()
-    if first.dtype.kind == "O":
-        return as_objects(sorted({label for one in labels for label in one}))
-    return np.unique(np.concatenate(labels))
-
-
-def _weight_of_classes(codes: Any, rows: Any, weight: Array | None) -> DoubleDouble:
+def weight_of_classes(
+    codes: NDArray[np.int64], rows: NDArray[np.int64], weight: Array | None
+) -> DoubleDouble:
+    """The weight of the rows of each class, of which `rows` says how many there are."""
     if weight is None:
         return DoubleDouble.of(rows.astype(np.float64))
     column = ColumnMoments.summarize_groups(np.zeros((len(codes), 1)), codes, len(rows), weight)

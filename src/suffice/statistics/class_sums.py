@@ -23,9 +23,11 @@ from numpy.typing import NDArray
 
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.statistics.block_totals import MOST_EXACT, group_totals, split_missing
-from suffice.statistics.class_moments import _weight_of_classes, united
-from suffice.statistics.labels import check_known, coded
+from suffice.statistics.class_moments import weight_of_classes
+from suffice.statistics.labels import check_known, coded, united
+from suffice.statistics.merging import placed, stacked
 from suffice.statistics.moments import Precision
+from suffice.statistics.present import present
 
 TOO_LARGE = "infinity or a value too large, whose (weighted) sum overflows"
 
@@ -125,9 +127,7 @@ class ClassSums:
         ValueError
             If the labels are of several kinds.
         """
-        if weight is not None and not weight.all():
-            present = weight > 0
-            X, y, weight = X[present], y[present], weight[present]
+        weight, X, y = present(weight, X, y)
         if X.shape[0] == 0:
             return cls.zero(X.shape[1])
         labels, codes = coded(y)
@@ -145,7 +145,7 @@ class ClassSums:
         return cls(
             labels=labels,
             rows=rows,
-            weight=_weight_of_classes(codes, rows, weight),
+            weight=weight_of_classes(codes, rows, weight),
             sums=sums,
             missing=missing,
             error=none if exact else unit * sums,
@@ -160,7 +160,8 @@ class ClassSums:
             return parts[0]
         labels = united([part.labels for part in parts])
         places = [np.searchsorted(labels, part.labels) for part in parts]
-        weights = [part.weight_among(labels) for part in parts]
+        each = zip(parts, places, strict=True)
+        weights = [placed(part.weight, place, len(labels)) for part, place in each]
 
         def added(name: str) -> Any:
             return _added([getattr(part, name) for part in parts], places, len(labels))
@@ -168,16 +169,14 @@ class ClassSums:
         sums, missing = added("sums"), added("missing")
         error, missing_error = added("error"), added("missing_error")
         roundings = len(parts) * UNIT
-        if error.shape[1] or sums.max(initial=0.0) > MOST_EXACT:
+        if error.shape[1] or sums.max(initial=0.0) >= MOST_EXACT:
             error = _both(error, roundings * sums)
         if missing_error.shape[1]:
             missing_error = missing_error + roundings * missing
         return cls(
             labels=labels,
             rows=added("rows"),
-            weight=DoubleDouble(
-                np.stack([one.hi for one in weights]), np.stack([one.lo for one in weights])
-            ).sum(),
+            weight=stacked(weights).sum(),
             sums=sums,
             missing=missing,
             error=error,
@@ -218,26 +217,17 @@ class ClassSums:
         positions = np.searchsorted(labels, self.labels)
 
         def place(values: Any) -> Any:
-            out = np.zeros((len(labels), *values.shape[1:]), values.dtype)
-            out[positions] = values
-            return out
+            return placed(values, positions, len(labels))
 
         return type(self)(
             labels=labels,
             rows=place(self.rows),
-            weight=self.weight_among(labels),
+            weight=place(self.weight),
             sums=place(self.sums),
             missing=place(self.missing),
             error=place(self.error),
             missing_error=place(self.missing_error),
         )
-
-    def weight_among(self, labels: NDArray[Any]) -> DoubleDouble:
-        """The weights of the classes, and 0 for those of `labels` that are not ours."""
-        out = DoubleDouble.zeros(len(labels))
-        positions = np.searchsorted(labels, self.labels)
-        out.hi[positions], out.lo[positions] = self.weight.hi, self.weight.lo
-        return out
 
     @property
     def cell_weight(self) -> Array:

@@ -28,11 +28,12 @@ from suffice.statistics.categories import (
     integers_where_whole,
     weights_of_groups,
 )
-from suffice.statistics.class_moments import united
 from suffice.statistics.distinct import distinct, locate
-from suffice.statistics.labels import check_known, coded
+from suffice.statistics.labels import check_known, coded, united
+from suffice.statistics.merging import mapped, placed, stacked
 from suffice.statistics.moments import Precision
-from suffice.statistics.value_counts import _joined
+from suffice.statistics.present import present
+from suffice.statistics.value_counts import joined_values
 
 ERROR_UNIT = 2.0**-85
 """A weight errs by this share of itself and `before`: 2¹⁴ rows a block, any number of merges."""
@@ -130,9 +131,7 @@ class ClassValueCounts:
         ValueError
             If the labels are of several kinds.
         """
-        if weight is not None and not weight.all():
-            present = weight > 0
-            X, y, weight = X[present], y[present], weight[present]
+        weight, X, y = present(weight, X, y)
         if X.shape[0] == 0:
             return cls.zero(X.shape[1])
         labels, codes = coded(y)
@@ -162,14 +161,14 @@ class ClassValueCounts:
         labels = united([part.labels for part in parts])
         columns = zip(*(part.values for part in parts), strict=True)
         values = tuple(_union(each, j) for j, each in enumerate(columns))
-        placed = [part._placed(labels, values) for part in parts]
+        among = [part._placed(labels, values) for part in parts]
         return cls(
             labels=labels,
-            rows=np.sum([part.rows for part in placed], axis=0),
-            weight=_sum([part.weight for part in placed]),
+            rows=np.sum([part.rows for part in among], axis=0),
+            weight=stacked([part.weight for part in among]).sum(),
             values=values,
-            counts=np.sum([part.counts for part in placed], axis=0),
-            weights=_sum([part.weights for part in placed]),
+            counts=np.sum([part.counts for part in among], axis=0),
+            weights=stacked([part.weights for part in among]).sum(),
             before=float(sum(part.before for part in parts)),
         )
 
@@ -237,18 +236,13 @@ class ClassValueCounts:
             out[rows[:, None], columns] = cells
             return out
 
-        def place_rows(cells: Any) -> Any:
-            out = np.zeros(len(labels), cells.dtype)
-            out[rows] = cells
-            return out
-
         return ClassValueCounts(
             labels=labels,
-            rows=place_rows(self.rows),
-            weight=DoubleDouble(place_rows(self.weight.hi), place_rows(self.weight.lo)),
+            rows=placed(self.rows, rows, len(labels)),
+            weight=placed(self.weight, rows, len(labels)),
             values=values,
             counts=place(self.counts),
-            weights=DoubleDouble(place(self.weights.hi), place(self.weights.lo)),
+            weights=mapped(place, self.weights),
             before=self.before,
         )
 
@@ -294,8 +288,4 @@ def _union(parts: Sequence[NDArray[Any]], column: int) -> NDArray[Any]:
     first = there[0]
     if all(p.dtype == first.dtype and np.array_equal(p, first) for p in there[1:]):
         return first.copy()
-    return integers_where_whole(distinct(_joined(there, column)).values)
-
-
-def _sum(values: Sequence[DoubleDouble]) -> DoubleDouble:
-    return DoubleDouble(np.stack([v.hi for v in values]), np.stack([v.lo for v in values])).sum()
+    return integers_where_whole(distinct(joined_values(there, column)).values)

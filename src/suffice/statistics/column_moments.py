@@ -12,7 +12,7 @@ columns): each entry merges and subtracts by itself, with Chan's formulas as in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
 from suffice.statistics.column_sums import group_sums
-from suffice.statistics.merging import difference, joint, shifted, stacked
-from suffice.statistics.moments import Moments, Precision
+from suffice.statistics.merging import difference, joint, mapped, placed, shifted, stacked
+from suffice.statistics.moments import Moments, Precision, Scattered
+from suffice.statistics.present import present
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnMoments:
+class ColumnMoments(Scattered):
     """Weight, mean and scatter of columns with missing cells, mergeable and subtractable.
 
     Attributes
@@ -131,9 +132,7 @@ class ColumnMoments:
             The group of each row, from 0 to n_groups − 1.
         n_groups : int
         """
-        if weight is not None and not weight.all():
-            present = weight > 0
-            X, codes, weight = X[present], codes[present], weight[present]
+        weight, X, codes = present(weight, X, codes)
         if X.shape[0] == 0:
             return cls.zero((n_groups, X.shape[1]), precision)
         return cls(*group_sums(X, codes, n_groups, weight, precision))
@@ -146,9 +145,9 @@ class ColumnMoments:
         return cls(
             count=np.full(d, moments.count, np.int64),
             weight=DoubleDouble(np.full(d, moments.weight.hi), np.full(d, moments.weight.lo)),
-            mean=_mapped(np.copy, moments.mean),
+            mean=mapped(np.copy, moments.mean),
             mean_rest=moments.mean_rest.copy(),
-            scatter=_mapped(lambda s: np.diagonal(s).copy(), scatter),
+            scatter=mapped(lambda s: np.diagonal(s).copy(), scatter),
             magnitude=moments.magnitude.copy(),
             roundings=moments.roundings,
         )
@@ -189,7 +188,7 @@ class ColumnMoments:
         divisor = _nonzero(total)
         # Relative to the mean of the heaviest part, which is not far from the common one.
         heaviest = np.argmax(weights.hi, axis=0)[None]
-        first = _mapped(lambda m: np.take_along_axis(m, heaviest, axis=0)[0], means)
+        first = mapped(lambda m: np.take_along_axis(m, heaviest, axis=0)[0], means)
         first_rest = np.take_along_axis(rests, heaviest, axis=0)[0]
         absent = weights.hi == 0
         means = DoubleDouble(
@@ -265,10 +264,10 @@ class ColumnMoments:
         kept = self.scatter if precision == "double-double" else self.rounded_scatter
         return ColumnMoments(
             count=self.count - part.count,
-            weight=_mapped(chosen, left, self.weight),
-            mean=_mapped(chosen, mean, self.mean),
+            weight=mapped(chosen, left, self.weight),
+            mean=mapped(chosen, mean, self.mean),
             mean_rest=chosen(rest, self.mean_rest),
-            scatter=_mapped(spread, scatter, kept),
+            scatter=mapped(spread, scatter, kept),
             magnitude=chosen(magnitude, self.magnitude),
             roundings=roundings,
         )
@@ -281,10 +280,10 @@ class ColumnMoments:
 
         return ColumnMoments(
             count=np.array(self.count[index]),
-            weight=_mapped(take, self.weight),
-            mean=_mapped(take, self.mean),
+            weight=mapped(take, self.weight),
+            mean=mapped(take, self.mean),
             mean_rest=take(self.mean_rest),
-            scatter=_mapped(take, self.scatter),
+            scatter=mapped(take, self.scatter),
             magnitude=take(self.magnitude),
             roundings=self.roundings,
         )
@@ -293,47 +292,22 @@ class ColumnMoments:
         """Groups moved to other positions among `n_groups`, zero elsewhere."""
 
         def place(values: Any) -> Any:
-            out = np.zeros((n_groups, *values.shape[1:]), values.dtype)
-            out[positions] = values
-            return out
+            return placed(values, positions, n_groups)
 
         return ColumnMoments(
             count=place(self.count),
-            weight=_mapped(place, self.weight),
-            mean=_mapped(place, self.mean),
+            weight=place(self.weight),
+            mean=place(self.mean),
             mean_rest=place(self.mean_rest),
-            scatter=_mapped(place, self.scatter),
+            scatter=place(self.scatter),
             magnitude=place(self.magnitude),
             roundings=self.roundings,
         )
 
     @property
-    def precision(self) -> Precision:
-        """In which arithmetic the scatter is kept."""
-        return "double-double" if isinstance(self.scatter, DoubleDouble) else "float64"
-
-    @property
     def nbytes(self) -> int:
         """Bytes that the arrays take."""
         return (72 if self.precision == "double-double" else 64) * self.magnitude.size
-
-    @property
-    def rounded_scatter(self) -> Array:
-        """The scatter in float64."""
-        return self.scatter.hi if isinstance(self.scatter, DoubleDouble) else self.scatter
-
-    @property
-    def error_unit(self) -> float:
-        """ε with |Δsⱼ| ≤ ε · magnitudeⱼ."""
-        unit = DOUBLE_DOUBLE_UNIT if self.precision == "double-double" else UNIT
-        return unit * max(self.roundings, 1)
-
-
-def _mapped(function: Callable[..., Array], *values: Any) -> Any:
-    """A function of float64 arrays, applied to each word where the values have two."""
-    if isinstance(values[0], DoubleDouble):
-        return DoubleDouble(function(*(v.hi for v in values)), function(*(v.lo for v in values)))
-    return function(*values)
 
 
 def _nonzero(weight: DoubleDouble, where: Any = True) -> DoubleDouble:

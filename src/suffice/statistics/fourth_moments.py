@@ -27,6 +27,7 @@ import numpy as np
 from suffice.numerics.double_double import UNIT, Array
 from suffice.statistics.merging import difference, pairwise
 from suffice.statistics.moments import Moments, Precision
+from suffice.statistics.present import present
 from suffice.statistics.products import CELLS_AT_ONCE, TOO_LARGE, rows_per_product
 
 
@@ -96,9 +97,7 @@ class FourthMoments:
         FloatingPointError
             If a value is NaN or infinite, or its fourth power overflows.
         """
-        if weight is not None and not weight.all():
-            present = weight > 0
-            X, weight = X[present], weight[present]
+        weight, X = present(weight, X)
         n, d = X.shape
         if not n:
             return cls.zero(d, precision)

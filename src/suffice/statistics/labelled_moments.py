@@ -17,15 +17,25 @@ from numpy.typing import NDArray
 
 from suffice.kernels.class_products import GAP, TILE, add_class_products
 from suffice.numerics.double_double import Array, DoubleDouble
-from suffice.statistics.class_moments import united
+from suffice.statistics.block_moments import from_rounded_gram
 from suffice.statistics.fourth_moments import FourthMoments
 from suffice.statistics.grouped import merged
-from suffice.statistics.labels import check_known, coded
-from suffice.statistics.moments import MOST_ROWS, Moments, Precision, from_rounded_gram
-from suffice.statistics.products import SMALLEST_SQUARE, about_the_mean, floor_of, near_mean
+from suffice.statistics.labels import check_known, coded, united
+from suffice.statistics.moments import Moments, Precision
+from suffice.statistics.present import present
+from suffice.statistics.products import (
+    MOST_ROWS,
+    SMALLEST_SQUARE,
+    about_the_mean,
+    floor_of,
+    near_mean,
+)
 
 TOGETHER_FROM = 1 << 15
-"""Cells of a block from which a compiled kernel sums the products of all classes in one pass."""
+"""Cells of a block from which a compiled kernel sums the products of all classes in one pass.
+
+Where classes have few rows for their columns, the products themselves weigh more than making them.
+"""
 
 ROWS_AT_ONCE = 128
 """Rows of a class whose products are added up before they are added to those of its others."""
@@ -101,9 +111,7 @@ class LabelledMoments:
         ValueError
             If the labels are of several kinds.
         """
-        if weight is not None and not weight.all():
-            present = weight > 0
-            X, y, weight = X[present], y[present], weight[present]
+        weight, X, y = present(weight, X, y)
         if X.shape[0] == 0:
             return cls.zero(X.shape[1])
         labels, codes = coded(y)
@@ -117,7 +125,7 @@ class LabelledMoments:
             not fourth
             and precision == "float64"
             and rows.size >= TOGETHER_FROM
-            and ROWS_AT_ONCE * len(labels) <= len(rows) <= MOST_ROWS
+            and len(labels) * max(ROWS_AT_ONCE, 16 * X.shape[1]) <= len(rows) <= MOST_ROWS
         ):
             return cls(labels, tuple(_of_classes(rows, codes, indices, weight)), X.shape[1])
         parts = [
@@ -237,7 +245,8 @@ def _of_classes(
         is_small = (squares < SMALLEST_SQUARE).any()
         floor = floor_of(squares, X[index] - centre) if is_small else np.zeros(d)
         own = None if weight is None else weight[index]
-        yield from_rounded_gram(gram, centre, len(index), own, _roundings(len(index)), floor)
+        steps = _roundings(len(index))
+        yield Moments(**from_rounded_gram(gram, centre, len(index), own, steps, floor))
 
 
 def _roundings(n_rows: int) -> int:
@@ -257,7 +266,7 @@ def _class_grams(X: Array, codes: NDArray[np.int64], centres: Array, weight: Arr
         add_class_products(
             X,
             codes,
-            np.zeros(0) if weight is None else np.ascontiguousarray(weight),
+            np.zeros(0) if weight is None else np.ascontiguousarray(weight, dtype=np.float64),
             centres,
             waiting,
             np.zeros((k, weighed)),

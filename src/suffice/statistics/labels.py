@@ -104,6 +104,20 @@ def check_known(labels: NDArray[Any], known: NDArray[Any]) -> None:
         raise ValueError(f"cannot take rows of class {name!r} away: there are none")
 
 
+def united(labels: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The sorted distinct labels of several sorted arrays; all must be of one kind."""
+    first = labels[0]
+    kinds = {one.dtype.kind for one in labels}
+    if len(kinds) > 1:
+        names = " and ".join(sorted(KINDS[kind] for kind in kinds))
+        raise ValueError(f"labels must be of one kind, but these are {names}")
+    if all(len(one) == len(first) and (one == first).all() for one in labels):
+        return first.copy()
+    if first.dtype.kind == "O":
+        return as_objects(sorted({label for one in labels for label in one}))
+    return np.unique(np.concatenate(labels))
+
+
 def as_objects(values: Sequence[Any]) -> NDArray[Any]:
     """An object array of one dimension, whatever the values are."""
     out = np.empty(len(values), dtype=object)

@@ -1,11 +1,12 @@
-"""What merging moments takes: sums in a tree, bounds of their errors, means of three words."""
+"""What merging takes: places for the parts, sums in a tree, error bounds, means of three words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.numerics.double_double import Array, DoubleDouble, two_sum
 
@@ -21,6 +22,24 @@ def pairwise(terms: list[Any]) -> Any:
 def stacked(values: Sequence[DoubleDouble]) -> DoubleDouble:
     """Scalars or rows, one below the other."""
     return DoubleDouble(np.stack([v.hi for v in values]), np.stack([v.lo for v in values]))
+
+
+def mapped(function: Callable[..., Any], *values: Any) -> Any:
+    """A function of arrays, applied to each word where the values are double-double."""
+    if isinstance(values[0], DoubleDouble):
+        return DoubleDouble(function(*(v.hi for v in values)), function(*(v.lo for v in values)))
+    return function(*values)
+
+
+def placed(values: Any, positions: NDArray[np.int64], n: int) -> Any:
+    """Entries along the first axis moved to other positions among n; zero elsewhere."""
+
+    def place(words: NDArray[Any]) -> NDArray[Any]:
+        out = np.zeros((n, *words.shape[1:]), words.dtype)
+        out[positions] = words
+        return out
+
+    return mapped(place, values)
 
 
 def joint(*squares: Array) -> Array:
@@ -46,3 +65,21 @@ def shifted(mean: DoubleDouble, rest: Array, shift: DoubleDouble) -> tuple[Doubl
     hi, lo = two_sum(hi, lo)
     lo, rest = two_sum(lo, rest + second + third)
     return DoubleDouble(*two_sum(hi, lo)), rest
+
+
+def common_mean(
+    means: DoubleDouble, rests: Array, weights: DoubleDouble
+) -> tuple[DoubleDouble, Array, DoubleDouble]:
+    """The mean of rows of which parts have these means, its rest, and how far each part is from it.
+
+    Parameters
+    ----------
+    means, rests : of shape (parts, columns)
+    weights : of shape (parts,)
+    """
+    # Relative to the mean of the heaviest part, which is not far from the common one.
+    first = int(np.argmax(weights.hi))
+    offsets = difference(means, rests, means[first], rests[first])
+    centre = (offsets * weights[:, None]).sum() / weights.sum()
+    mean, rest = shifted(means[first], rests[first], centre)
+    return mean, rest, difference(means, rests, mean, rest)

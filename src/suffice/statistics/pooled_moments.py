@@ -25,19 +25,23 @@ from suffice.numerics.exact_gram import exact_gram
 from suffice.statistics.class_moments import ClassMoments
 from suffice.statistics.column_moments import ColumnMoments
 from suffice.statistics.labels import coded
-from suffice.statistics.merging import difference, joint, pairwise, shifted
-from suffice.statistics.moments import MOST_ROWS, Moments, Precision
+from suffice.statistics.merging import common_mean, difference, joint, pairwise
+from suffice.statistics.moments import Moments, Precision, Scattered
+from suffice.statistics.present import present
 from suffice.statistics.products import (
+    MOST_ROWS,
     TOO_LARGE,
     check_finite,
+    cut_up,
     gram_of,
     roundings_of,
+    squares_of,
     weighted_gram,
 )
 
 
 @dataclass(frozen=True, eq=False)
-class PooledMoments:
+class PooledMoments(Scattered):
     """Weight and mean of each class, and the scatter about these means, of all classes together.
 
     Attributes
@@ -105,20 +109,12 @@ class PooledMoments:
         ValueError
             If the labels are of several kinds.
         """
-        if weight is not None and not weight.all():
-            present = weight > 0
-            X, y, weight = X[present], y[present], weight[present]
+        weight, X, y = present(weight, X, y)
         if X.shape[0] == 0:
             return cls.zero(X.shape[1], precision)
         if X.shape[0] > MOST_ROWS:
-            cuts = [slice(i, i + MOST_ROWS) for i in range(0, X.shape[0], MOST_ROWS)]
-            weights = [None if weight is None else weight[cut] for cut in cuts]
-            return cls.merge(
-                [
-                    cls.summarize(X[cut], y[cut], w, precision)
-                    for cut, w in zip(cuts, weights, strict=True)
-                ]
-            )
+            parts = cut_up(X, y, weight)
+            return cls.merge([cls.summarize(x, y, w, precision) for x, y, w in parts])
         rows = np.ascontiguousarray(X, dtype=np.float64)
         labels, codes = coded(y)
         # By their codes, which are cheaper to compare than text.
@@ -140,7 +136,7 @@ class PooledMoments:
             mine = np.searchsorted(classes.labels, part.labels)
             distances = _distances(part.classes, classes, mine)
             weight = part.classes.weight
-            between.append(_squares(distances, weight, exact))
+            between.append(squares_of(distances, weight, exact))
             spread = (np.square(distances.hi) * weight.hi[:, None]).sum(axis=0)
             magnitudes.append(joint(part.magnitude, spread))
         within = [part.scatter if exact else part.rounded_scatter for part in parts]
@@ -171,7 +167,7 @@ class PooledMoments:
         left = whole - gone
         away = _distances(part.classes, self.classes, mine, theirs)
         factor = whole * gone / left
-        between = _squares(away, factor, exact)
+        between = squares_of(away, factor, exact)
         scatter: Any = (
             DoubleDouble.of(self.scatter) - part.scatter - between
             if exact
@@ -186,7 +182,7 @@ class PooledMoments:
             magnitude=joint(self.magnitude * share, part.magnitude * share, spread * share),
             roundings=max(self.roundings, part.roundings, len(theirs) + 4) + 4,
         )
-        if not left_over.within._could_be_of_rows():
+        if not left_over.within.could_be_of_rows():
             raise ValueError(
                 "less than nothing would stay of the squares: these rows, with these labels and "
                 "weights, are not part of the statistic"
@@ -211,17 +207,12 @@ class PooledMoments:
     def total(self) -> Moments:
         """The moments of all rows about their common mean."""
         columns, weights = self.classes.columns, self.classes.weight
-        total = weights.sum()
-        first = int(np.argmax(weights.hi))
-        start, rest = columns.mean[first], columns.mean_rest[first]
-        offsets = difference(columns.mean, columns.mean_rest, start, rest)
-        mean, rest = shifted(start, rest, (offsets * weights[:, None]).sum() / total)
-        distances = difference(columns.mean, columns.mean_rest, mean, rest)
-        between = _squares(distances, weights, self.precision == "double-double")
+        mean, rest, distances = common_mean(columns.mean, columns.mean_rest, weights)
+        between = squares_of(distances, weights, self.precision == "double-double")
         spread = (np.square(distances.hi) * weights.hi[:, None]).sum(axis=0)
         return Moments(
             count=self.count,
-            weight=total,
+            weight=weights.sum(),
             mean=mean,
             mean_rest=rest,
             scatter=self.scatter + between,
@@ -247,25 +238,10 @@ class PooledMoments:
         return self.classes.count
 
     @property
-    def precision(self) -> Precision:
-        """In which arithmetic the scatter is kept."""
-        return "double-double" if isinstance(self.scatter, DoubleDouble) else "float64"
-
-    @property
     def nbytes(self) -> int:
         """Bytes that the arrays take."""
         words = 16 if self.precision == "double-double" else 8
         return self.classes.nbytes + words * len(self.magnitude) ** 2
-
-    @property
-    def rounded_scatter(self) -> Array:
-        """The scatter in float64."""
-        return self.within.rounded_scatter
-
-    @property
-    def error_unit(self) -> float:
-        """ε with |ΔSᵢⱼ| ≤ ε √(magnitudeᵢ magnitudeⱼ)."""
-        return self.within.error_unit
 
 
 def _summarized(
@@ -293,7 +269,7 @@ def _summarized(
         squares, exact, roundings = np.diagonal(gram.hi), True, 6
     # From the centres to the means.
     offset = difference(columns.mean, columns.mean_rest, DoubleDouble.of(centre), np.zeros(d))
-    moved = _squares(offset, classes.weight, exact)
+    moved = squares_of(offset, classes.weight, exact)
     shift = (np.square(offset.hi) * classes.weight.hi[:, None]).sum(axis=0)
     floor = np.maximum(squares, columns.magnitude.sum(axis=0))
     return PooledMoments(
@@ -319,13 +295,3 @@ def _distances(
     """How far the means of a part's classes are from those of the whole."""
     a, b = part.columns, whole.columns
     return difference(a.mean[theirs], a.mean_rest[theirs], b.mean[mine], b.mean_rest[mine])
-
-
-def _squares(distances: DoubleDouble, weight: DoubleDouble, exact: bool) -> Any:
-    """Σₖ wₖ δₖ δₖᵀ."""
-    if not exact:
-        weighed = distances.hi * np.sqrt(weight.hi)[:, None]
-        return weighed.T @ weighed
-    cuts = range(0, max(len(weight.hi), 1), MOST_ROWS)
-    grams = [weighted_gram(distances[i : i + MOST_ROWS], weight[i : i + MOST_ROWS]) for i in cuts]
-    return pairwise(grams)

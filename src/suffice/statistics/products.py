@@ -7,7 +7,7 @@ few roundings stand behind a sum, in whatever order BLAS adds.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,13 @@ from scipy import sparse
 
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.numerics.exact_gram import exact_gram
+from suffice.statistics.merging import pairwise
 
 CELLS_AT_ONCE = 1 << 17
 """Values that are centred and multiplied at once: 1 MB, which a core's own cache holds."""
+
+MOST_ROWS = 1 << 16
+"""Rows that are summarised at once: the exact product is made for no more."""
 
 TOO_LARGE = "NaN, infinity or a value too large, whose (weighted) square overflows"
 
@@ -26,6 +30,13 @@ SMALLEST_SQUARE = 1e-290
 
 LARGEST_SQUARE = 2.0**980
 """Above, sums of squares would overflow in the products of a double-double."""
+
+
+def cut_up(*parts: Any) -> Iterator[tuple[Any, ...]]:
+    """Arrays of the same rows, at most `MOST_ROWS` of them at a time; None stays None."""
+    for start in range(0, parts[0].shape[0], MOST_ROWS):
+        rows = slice(start, start + MOST_ROWS)
+        yield tuple(None if part is None else part[rows] for part in parts)
 
 
 def rows_per_product(n_columns: int) -> int:
@@ -183,3 +194,17 @@ def near_root(weight: Any) -> Array:
     """Powers of two within a factor 2 of √w."""
     size = weight.hi if isinstance(weight, DoubleDouble) else weight
     return np.ldexp(1.0, np.frexp(size)[1] // 2)
+
+
+# --- in either -----------------------------------------------------------------------------
+
+
+def squares_of(distances: DoubleDouble, weight: DoubleDouble, exact: bool) -> Any:
+    """Σₖ wₖ δₖ δₖᵀ, in double-double or in float64."""
+    if not exact:
+        weighed = distances.hi * np.sqrt(weight.hi)[:, None]
+        return weighed.T @ weighed
+    cuts = range(0, max(len(weight.hi), 1), MOST_ROWS)
+    return pairwise(
+        [weighted_gram(distances[i : i + MOST_ROWS], weight[i : i + MOST_ROWS]) for i in cuts]
+    )

@@ -14,10 +14,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from suffice.statistics.labels import KINDS
+from suffice.statistics.sparse_rows import SparseRows
 
 Floats = NDArray[np.float64]
+Rows = Floats | SparseRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +29,7 @@ class RowsAndTargets:
 
     Attributes
     ----------
-    X : tuple of float64 arrays of shape (rows, columns)
+    X : tuple of float64 arrays of shape (rows, columns), or of SparseRows
     y : tuple of arrays of shape (rows,) or (rows, targets)
         As long as `X`, or empty if there is no target.
     n_columns : int
@@ -40,18 +43,20 @@ class RowsAndTargets:
     ([1.0, 2.0, 2.0], [0, 0, 1])
     """
 
-    X: tuple[Floats, ...]
+    X: tuple[Rows, ...]
     y: tuple[NDArray[Any], ...]
     n_columns: int
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be rows."""
-        parts: tuple[Any, ...] = (*self.X, *self.y)
+        cells: list[Any] = [x.data if isinstance(x, SparseRows) else x for x in self.X]
+        parts: tuple[Any, ...] = (*cells, *self.y)
         if not all(isinstance(part, np.ndarray) and part.ndim in (1, 2) for part in parts):
             raise ValueError("its rows and targets are no tables")
-        if not all(x.shape[1:] == (self.n_columns,) and x.dtype == np.float64 for x in self.X):
+        shapes = all(x.shape[1:] == (self.n_columns,) for x in self.X)
+        if not shapes or not all(x.dtype == np.float64 for x in cells):
             raise ValueError(f"its rows are no tables of {self.n_columns} columns")
-        if not all(np.isfinite(x).all() for x in self.X):
+        if not all(np.isfinite(x).all() for x in cells):
             raise ValueError("its rows hold numbers that are not finite")
         if self.y and [len(part) for part in self.y] != [len(part) for part in self.X]:
             raise ValueError("its rows and targets do not belong together")
@@ -67,7 +72,7 @@ class RowsAndTargets:
 
         Parameters
         ----------
-        X : array of shape (rows, columns)
+        X : array of shape (rows, columns), or a sparse one
             Real numbers of any dtype and stride.
         y : array of shape (rows,) or (rows, targets), optional
 
@@ -76,8 +81,8 @@ class RowsAndTargets:
         FloatingPointError
             If a value is not finite.
         """
-        rows = np.array(X, dtype=np.float64, order="C")
-        if not np.isfinite(rows).all():
+        rows: Any = SparseRows.of(X) if issparse(X) else np.array(X, np.float64, order="C")
+        if not np.isfinite(rows.data if issparse(X) else rows).all():
             raise FloatingPointError("values that are not finite")
         if not len(rows):
             return cls.zero(rows.shape[1])
@@ -100,30 +105,45 @@ class RowsAndTargets:
 
     @cached_property
     def _whole(self) -> RowsAndTargets:
+        parts: Any = self.X
+        X: Rows = (
+            SparseRows.concatenated([_sparse(x) for x in parts])
+            if self.sparse
+            else np.concatenate(parts)
+        )
         y = (np.concatenate(self.y),) if self.y else ()
-        return RowsAndTargets((np.concatenate(self.X),), y, self.n_columns)
+        return RowsAndTargets((X,), y, self.n_columns)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether rows are kept without their zeros: so are all where some are."""
+        return any(isinstance(x, SparseRows) for x in self.X)
 
     def subtract(self, part: RowsAndTargets) -> RowsAndTargets:
         """The rows that stay when those of `part` are taken away."""
         whole, gone = self.joined(), part.joined()
-        if not gone.X:
-            return RowsAndTargets(tuple(x.copy() for x in self.X), self.y, self.n_columns)
         stay = np.ones(self.count, bool)
-        stay[whole._places_of(gone)] = False
-        X = (whole.X[0][stay],) if stay.any() else ()
-        y = tuple(one[stay] for one in whole.y) if stay.any() else ()
-        return RowsAndTargets(X, y, self.n_columns)
+        if gone.X:
+            stay[whole._places_of(gone)] = False
+        if not stay.any():
+            return RowsAndTargets.zero(self.n_columns)
+        y = tuple(one[stay] for one in whole.y)
+        return RowsAndTargets((_taken(whole.X[0], stay),), y, self.n_columns)
 
     def _places_of(self, part: RowsAndTargets) -> list[int]:
         """Where rows equal to those of a part are: the last ones, and none twice."""
         waiting: dict[tuple[Any, ...], list[int]] = {}
+        gone = part.X[0]
         if self.X:
-            # Most rows differ in the first column already.
-            likely = np.flatnonzero(np.isin(self.X[0][:, 0], part.X[0][:, 0]))
-            for place, key in zip(likely.tolist(), self._keys(likely), strict=True):
+            gone = _sparse(gone) if self.sparse else _dense(gone)
+            # Most rows differ in a number already.
+            likely = np.flatnonzero(np.isin(_numbers(self.X[0]), _numbers(gone)))
+            some = _taken(self.X[0], likely)
+            keys = _keys(some, tuple(y[likely] for y in self.y))
+            for place, key in zip(likely.tolist(), keys, strict=True):
                 waiting.setdefault(key, []).append(place)
         found = []
-        for i, key in enumerate(part._keys(slice(None))):
+        for i, key in enumerate(_keys(gone, part.y)):
             if not waiting.get(key):
                 target = f" with the target {key[1]!r}" if self.y else ""
                 raise ValueError(
@@ -132,15 +152,6 @@ class RowsAndTargets:
                 )
             found.append(waiting[key].pop())
         return found
-
-    def _keys(self, rows: Any) -> list[tuple[Any, ...]]:
-        """What makes rows equal: all cells, as bytes, and the target."""
-        cells = self.X[0][rows] + 0.0  # −0 is 0
-        targets = self.y[0][rows].tolist() if self.y else [None] * len(cells)
-        return [
-            (row.tobytes(), tuple(y) if isinstance(y, list) else y)
-            for row, y in zip(cells, targets, strict=True)
-        ]
 
     @cached_property
     def memo(self) -> dict[Any, Any]:
@@ -164,3 +175,38 @@ class RowsAndTargets:
     def nbytes(self) -> int:
         """Bytes that the arrays take."""
         return sum(one.nbytes for one in (*self.X, *self.y))
+
+
+def as_table(rows: Rows) -> Any:
+    """Kept rows as arrays or as a matrix of SciPy's."""
+    return rows.csr if isinstance(rows, SparseRows) else rows
+
+
+def _sparse(rows: Rows) -> SparseRows:
+    return rows if isinstance(rows, SparseRows) else SparseRows.of(rows)
+
+
+def _dense(rows: Rows) -> Floats:
+    return np.asarray(rows.csr.toarray()) if isinstance(rows, SparseRows) else rows
+
+
+def _taken(rows: Rows, chosen: Any) -> Rows:
+    return rows.taken(chosen) if isinstance(rows, SparseRows) else rows[chosen]
+
+
+def _numbers(rows: Rows) -> Floats:
+    """A number for each row, the same for equal rows and mostly another for others."""
+    return rows.sums(rows.data) if isinstance(rows, SparseRows) else rows[:, 0]
+
+
+def _keys(rows: Rows, targets: tuple[NDArray[Any], ...]) -> list[tuple[Any, ...]]:
+    """What makes rows equal: all cells, as bytes, and the target."""
+    if isinstance(rows, SparseRows):
+        parts = [np.split(one, rows.indptr[1:-1]) for one in (rows.indices, rows.data)]
+        cells = [i.tobytes() + x.tobytes() for i, x in zip(*parts, strict=True)]
+    else:
+        cells = [row.tobytes() for row in rows + 0.0]  # −0 is 0
+    values = targets[0].tolist() if targets else [None] * len(cells)
+    return [
+        (row, tuple(y) if isinstance(y, list) else y) for row, y in zip(cells, values, strict=True)
+    ]

@@ -18,6 +18,7 @@ from suffice.numerics.double_double import Array
 from suffice.sources.mixed import Columns
 from suffice.statistics.distinct import distinct, locate, together
 from suffice.statistics.moments import Precision
+from suffice.statistics.present import present
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +74,7 @@ class ValueCounts:
         weight : float64 array of shape (rows,), optional
             Not negative.
         """
-        if weight is not None and not weight.all():
-            X, weight = X[weight > 0], weight[weight > 0]
+        weight, X = present(weight, X)
         n_rows, n_columns = X.shape
         if not n_rows:
             return cls.zero(n_columns)
@@ -93,7 +93,7 @@ class ValueCounts:
             return parts[0]
         columns = []
         for j in range(len(parts[0].values)):
-            values = _joined([part.values[j] for part in parts], j)
+            values = joined_values([part.values[j] for part in parts], j)
             columns.append(
                 _added(
                     values,
@@ -171,7 +171,7 @@ def _added(values: NDArray[Any], counts: NDArray[Any], weights: Array) -> _Count
     return _Counted(found, total.astype(np.int64), weight.astype(np.float64))
 
 
-def _joined(parts: Sequence[NDArray[Any]], column: int) -> NDArray[Any]:
+def joined_values(parts: Sequence[NDArray[Any]], column: int) -> NDArray[Any]:
     """The values of several statistics in one array."""
     try:
         return together(parts)

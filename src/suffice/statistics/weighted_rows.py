@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from suffice.kernels.density import LEAF
 from suffice.numerics.spatial import Leaves, make_leaves
 from suffice.statistics.moments import Precision
+from suffice.statistics.present import present
 
 Floats = NDArray[np.float64]
 
@@ -80,8 +81,7 @@ class WeightedRows:
         FloatingPointError
             If a value is not finite.
         """
-        if weight is not None and not weight.all():
-            X, weight = X[weight > 0], weight[weight > 0]
+        weight, X = present(weight, X)
         rows = np.array(X, dtype=np.float64, order="C")
         if not np.isfinite(rows).all():
             raise FloatingPointError("NaN or infinity")

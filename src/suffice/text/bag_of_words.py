@@ -29,7 +29,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.fitting.algebra import Algebra, _same
+from suffice.fitting.algebra import Algebra, same_value
 from suffice.fitting.base import Estimator, Solved
 from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import Certificate
@@ -65,7 +65,8 @@ class BagOfWords(TransformerMixin, Algebra, Estimator):
     token_pattern, ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
         As of scikit-learn's `CountVectorizer`.  Words that `min_df`, `max_df` and `max_features`
         leave out are unknown, and so are all outside a given `vocabulary`; stop words are no
-        words at all.
+        words at all.  A count that `dtype` cannot hold, such as 128 as int8, is an error and not
+        wrapped around, as it is by `CountVectorizer`; booleans say whether a word occurs.
 
     Attributes
     ----------
@@ -266,7 +267,7 @@ class BagOfWords(TransformerMixin, Algebra, Estimator):
     def _check_target_of(self, other: Self) -> None:
         """There is no target; but the words of both must be words of the same kind."""
         for name, value in self._analysis.items():
-            if not _same(value, other._analysis[name]):
+            if not same_value(value, other._analysis[name]):
                 raise ValueError(
                     f"cannot merge vocabularies fitted with {name}={value!r} and "
                     f"{name}={other._analysis[name]!r}: fit both with one"
@@ -339,8 +340,29 @@ class BagOfWords(TransformerMixin, Algebra, Estimator):
     def _as_asked(self, counts: sparse.csr_array) -> Any:
         if self.binary:
             counts.data[:] = 1
-        counts = counts.astype(self.dtype)
-        return counts if self.sparse_output else counts.toarray()
+        cast = _cast(counts, self.dtype)
+        return cast if self.sparse_output else cast.toarray()
+
+
+def _cast(counts: sparse.csr_array, dtype: Any) -> sparse.csr_array:
+    """The counts in another type.
+
+    Raises
+    ------
+    ValueError
+        If one of them is no number of that type.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        cast = counts.astype(dtype)
+    changed = cast.data != counts.data
+    if cast.dtype.kind != "b" and np.any(changed):
+        at = int(np.argmax(changed))
+        row = int(np.searchsorted(counts.indptr, at, side="right")) - 1
+        raise ValueError(
+            f"a word occurs {counts.data[at]} times in document {row} (counted from 0), which "
+            f"dtype={cast.dtype} cannot hold: take a wider type, such as int64"
+        )
+    return cast
 
 
 def _checked_weight(weight: Any) -> Sequence[Any] | None:

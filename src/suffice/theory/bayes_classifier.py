@@ -30,7 +30,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from suffice.families.sampling import generator
+from suffice.families.sampling import generator, number_of_draws
 from suffice.numerics.double_double import Array
 from suffice.numerics.log_posterior import log_posterior
 from suffice.theory.bayes_error import ErrorEstimate, by_quadrature, by_sampling
@@ -131,11 +131,19 @@ class BayesClassifier:
         predicted, labels = self.predict(X), np.asarray(y)
         if labels.shape != predicted.shape:
             raise ValueError(f"y has shape {labels.shape}, and X {len(predicted)} rows")
-        return float(np.average(predicted == labels, weights=sample_weight))
+        if sample_weight is None:
+            weight = np.ones(len(labels))
+        else:
+            weight = np.asarray(sample_weight, dtype=np.float64)
+        if weight.shape != labels.shape or not ((weight >= 0) & (weight < np.inf)).all():
+            raise ValueError("sample_weight must hold a finite weight of at least 0 for each row")
+        if not weight.any():
+            raise ValueError("no row of positive weight is left to score")
+        return float(np.average(predicted == labels, weights=weight))
 
     def sample(self, n: int, random_state: Any = None) -> tuple[Array, NDArray[Any]]:
         """Random rows of shape (n, dimension) and their classes."""
-        rng = generator(random_state)
+        rng, n = generator(random_state), number_of_draws(n)
         codes = rng.choice(len(self.classes_), size=n, p=self.priors_)
         X = np.empty((n, self.densities[0].dimension))
         for c, density in enumerate(self.densities):

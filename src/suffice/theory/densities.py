@@ -13,10 +13,18 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.bayes import BetaBinomial, CategoricalShares, NegativeBinomial
+from suffice.bayes import (
+    BetaBernoulli,
+    BetaBinomial,
+    CategoricalShares,
+    Conjugate,
+    GammaPoisson,
+    NegativeBinomial,
+    NormalNormal,
+)
 from suffice.families import Bernoulli, Beta, Categorical, Distribution, Exponential, Gamma, Poisson
 from suffice.families.gaussian import LOG_2PI
-from suffice.families.sampling import generator
+from suffice.families.sampling import generator, number_of_draws
 from suffice.numerics.double_double import Array
 
 COUNTED = (Bernoulli, Categorical, Poisson, BetaBinomial, CategoricalShares, NegativeBinomial)
@@ -92,6 +100,7 @@ class Density:
 
     def sample(self, n: int, random_state: Any = None) -> Array:
         """Random rows, of shape (n, dimension)."""
+        n = number_of_draws(n)
         if self.draw is None:
             raise ValueError(
                 "this density cannot be drawn from: give Density(log_density, draw=…), or use "
@@ -122,11 +131,11 @@ class MultivariateGaussian:
     """The Cholesky factor of the covariance."""
 
     def __post_init__(self) -> None:
-        mean = np.atleast_1d(np.asarray(self.mean, dtype=np.float64))
-        covariance = np.asarray(self.covariance, dtype=np.float64)
+        mean = np.array(self.mean, dtype=np.float64, ndmin=1)
+        covariance = np.array(self.covariance, dtype=np.float64)
         if covariance.ndim == 0:
             covariance = covariance * np.eye(len(mean))
-        if mean.ndim != 1 or covariance.shape != (len(mean), len(mean)):
+        if mean.ndim != 1 or not len(mean) or covariance.shape != (len(mean), len(mean)):
             raise ValueError(
                 f"mean has shape {mean.shape} and covariance {covariance.shape}; accepted are "
                 "(columns,) and (columns, columns)"
@@ -140,6 +149,7 @@ class MultivariateGaussian:
         if not (np.isfinite(root).all() and np.allclose(covariance, covariance.T, rtol=1e-12)):
             raise ValueError("covariance must be symmetric and positive definite")
         for name, value in (("mean", mean), ("covariance", covariance), ("root", root)):
+            value.flags.writeable = False
             object.__setattr__(self, name, value)
 
     def log_density(self, X: Any) -> Array:
@@ -156,7 +166,8 @@ class MultivariateGaussian:
 
     def sample(self, n: int, random_state: Any = None) -> Array:
         """Random rows, of shape (n, columns)."""
-        normal = generator(random_state).standard_normal((n, len(self.mean)))
+        shape = (number_of_draws(n), len(self.mean))
+        normal = generator(random_state).standard_normal(shape)
         return np.asarray(self.mean + normal @ self.root.T)
 
 
@@ -173,6 +184,8 @@ def as_density(given: Any) -> Density:
         return given
     if isinstance(given, Distribution):
         return _of_family(given)
+    if isinstance(given, Conjugate):
+        return _of_pair(given)
     if hasattr(given, "log_density"):
         return _measured(given, given.log_density, given.sample, isinstance(given, COUNTED))
     if hasattr(given, "rvs") and callable(given):
@@ -202,6 +215,20 @@ def _of_family(given: Distribution) -> Density:
         raise ValueError(f"{given!r} holds several distributions: give them one by one")
     law, counted = partial(_log_density_in_support, given), isinstance(family, COUNTED)
     return Density(law, given.sample, 1, counted, _support(family))
+
+
+def _of_pair(given: Conjugate) -> Density:
+    """The density of the one parameter of a conjugate pair."""
+    if isinstance(given, BetaBernoulli):
+        return _of_family(Beta().at(given.alpha, given.beta))
+    if isinstance(given, GammaPoisson):
+        return _of_family(Gamma().at(given.shape, given.rate))
+    if isinstance(given, NormalNormal):
+        return _measured(given, given.log_density, given.sample, False)
+    raise TypeError(
+        f"{given!r} is a distribution of several parameters; that of the next row is its "
+        "predictive()"
+    )
 
 
 def _log_density_in_support(given: Distribution, x: Array) -> Array:

@@ -130,14 +130,26 @@ def _closed_form(p: Any, q: Any) -> float | None:
     if isinstance(family, Poisson):
         return _poisson(a["rate"], b["rate"])
     if isinstance(family, Exponential):
-        return float(deviance_term(1.0, b["rate"] / a["rate"]))
+        return float(_stretched(b["rate"], a["rate"]))
     if isinstance(family, Gaussian):
-        away = (a["mu"] - b["mu"]) / np.sqrt(b["variance"])
-        return float(0.5 * (deviance_term(1.0, a["variance"] / b["variance"]) + away * away))
+        away = _square((a["mu"] - b["mu"]) / np.sqrt(b["variance"]))
+        return float(0.5 * (_stretched(a["variance"], b["variance"]) + away))
     if isinstance(family, GaussianKnownVariance):
-        return float(0.5 * (a["mu"] - b["mu"]) ** 2 / family.variance)
+        return float(0.5 * _square((a["mu"] - b["mu"]) / np.sqrt(family.variance)))
     bregman = (p.eta - q.eta) @ p.mean() - family.log_partition(p.eta) + family.log_partition(q.eta)
     return max(float(bregman), 0.0)
+
+
+def _stretched(of_p: Any, of_q: Any) -> Array:
+    """D(1, r) of a ratio r of scales, which may be out of range while its logarithm is not."""
+    with np.errstate(over="ignore"):
+        return deviance_term(1.0, np.divide(of_p, of_q), np.log(of_p) - np.log(of_q))
+
+
+def _square(x: Any) -> Any:
+    """x², which is ∞ where it is beyond the range."""
+    with np.errstate(over="ignore"):
+        return np.square(x)
 
 
 def _coins(p: float, q: float) -> float:
@@ -154,9 +166,10 @@ def _gaussians(p: MultivariateGaussian, q: MultivariateGaussian) -> float:
     if len(p.mean) != len(q.mean):
         raise ValueError(f"p has {len(p.mean)} columns, and q has {len(q.mean)}")
     half = linalg.solve_triangular(q.root, p.root, lower=True)
-    ratios = np.square(linalg.svdvals(half))
+    roots = linalg.svdvals(half)
     away = linalg.solve_triangular(q.root, p.mean - q.mean, lower=True)
-    return float(0.5 * (deviance_term(1.0, ratios).sum() + away @ away))
+    stretched = deviance_term(1.0, _square(roots), 2.0 * np.log(roots))
+    return float(0.5 * (stretched.sum() + _square(away).sum()))
 
 
 def _numeric(p: Any, q: Any, tolerance: float | None) -> float:

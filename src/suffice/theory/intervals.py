@@ -15,6 +15,8 @@ Pontil, "Empirical Bernstein bounds" (2009), theorem 4.
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
@@ -30,9 +32,12 @@ def clopper_pearson(wrong: int, n: int, confidence: float = 0.95) -> tuple[float
     >>> round(lower, 4), round(upper, 4)
     (0.0321, 0.3789)
     """
-    if not 0 <= wrong <= n:
-        raise ValueError(f"{wrong!r} of {n!r} is impossible: wrong must lie between 0 and n")
-    if not 0 < confidence < 1:
+    whole = all(isinstance(k, Real) and float(k).is_integer() for k in (wrong, n))
+    if not (whole and 0 <= wrong <= n):
+        raise ValueError(
+            f"{wrong!r} of {n!r} is impossible: accepted are whole numbers, wrong from 0 to n"
+        )
+    if not (isinstance(confidence, Real) and 0 < confidence < 1):
         raise ValueError(f"confidence is {confidence!r}; it must lie between 0 and 1")
     tail = (1 - confidence) / 2
     lower = 0.0 if wrong == 0 else float(betaincinv(wrong, n - wrong + 1, tail))

@@ -1,0 +1,85 @@
+"""What all generative classifiers share: predictions, and checks of their labels and arrays.
+
+    log p(y = k | x) = log p(x, y = k) − log Σⱼ p(x, y = j)
+
+A model provides log p(x, y = k) (`_joint`).  A term that is the same for all classes changes no
+prediction, and may be left out.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.fitting.base import OnePass
+from suffice.fitting.classification import Classifier
+from suffice.numerics.double_double import Array
+from suffice.numerics.log_posterior import log_posterior
+
+
+class GenerativeClassifier(Classifier, OnePass):
+    """Base of the models of p(x, y)."""
+
+    @abstractmethod
+    def _joint(self, rows: Any) -> Array:
+        """log p(x, y = k), up to a term that is the same for all classes: (rows, classes)."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : array, data frame or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows,)
+        """
+        return self._apply(X, self._predicted)
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """log p(y = k | x).
+
+        Parameters
+        ----------
+        X : array, data frame or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows, classes)
+        """
+        return self._apply(X, self._log_posterior)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """p(y = k | x), of shape (rows, classes); see `predict_log_proba`."""
+        return self._apply(X, lambda rows: np.exp(self._log_posterior(rows)))
+
+    def _predicted(self, rows: Any) -> NDArray[Any]:
+        return self.classes_[np.argmax(self._joint(rows), axis=1)]
+
+    def _log_posterior(self, rows: Any) -> Array:
+        return log_posterior(self._joint(rows))
+
+    def _check_arrays(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Raise ValueError unless attributes of a loaded model are float64 of these shapes."""
+        for name, shape in shapes.items():
+            value = vars(self).get(name)
+            if not isinstance(value, np.ndarray) or value.shape != shape or value.dtype != float:
+                raise ValueError(
+                    f"its {name} does not fit {len(self.classes_)} classes of "
+                    f"{self.n_features_in_} columns"
+                )
+
+
+def refuse_undeclared(labels: NDArray[Any], declared: NDArray[Any]) -> None:
+    """Raise ValueError if there are labels other than those that `partial_fit` was told of."""
+    strange = sorted(set(labels.tolist()) - set(declared.tolist()))
+    if strange:
+        raise ValueError(
+            f"The target label(s) {strange} in y do not exist in the initial classes "
+            f"{declared.tolist()}"
+        )
