@@ -15,23 +15,24 @@ Floats = NDArray[np.float64]
 QUERIES = 2000
 
 
-def normal(options: Options, *, rows: int, columns: int) -> tuple[Floats, None]:
-    """Rows after the queries."""
+def normal(options: Options, *, rows: int, columns: int) -> tuple[Floats, Floats]:
+    """Rows and queries."""
     rows = rows // 10 if options.quick else rows
     rng = np.random.default_rng(13)
-    return rng.standard_normal((QUERIES + rows, columns)), None
+    queries = rng.standard_normal((QUERIES, columns))
+    return rng.standard_normal((rows, columns)), queries
 
 
-def densities(X: Floats, y: Any, *, address: str, parameters: dict[str, Any]) -> Answer:
+def densities(X: Floats, queries: Floats, *, address: str, parameters: dict[str, Any]) -> Answer:
     """A fit with Scott's bandwidth, and the log densities of the queries."""
     module, name = address.rsplit(".", 1)
     model = getattr(importlib.import_module(module), name)(bandwidth="scott", **parameters)
-    return np.asarray(model.fit(X[QUERIES:]).score_samples(X[:QUERIES]))
+    return np.asarray(model.fit(X).score_samples(queries))
 
 
-def by_definition(X: Floats, y: Any) -> Answer:
+def by_definition(X: Floats, queries: Floats) -> Answer:
     """Log densities from the formula, in long double."""
-    queries, rows = X[:QUERIES], X[QUERIES:].astype(np.longdouble)
+    rows = X.astype(np.longdouble)
     n, d = rows.shape
     h = n ** (-1 / (d + 4))
     out = np.empty(len(queries))
