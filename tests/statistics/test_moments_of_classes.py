@@ -111,6 +111,31 @@ def test_classes_summed_together_are_those_summed_apart(weighted, layout):
         assert (abs(part.mean.hi - alone.mean.hi) <= units * root / np.sqrt(part.count)).all()
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_classes_merged_together_are_exact_to_the_bound(offset, weighted):
+    """Parts of unequal weight, the heaviest not the same for each class, as exact sums see them."""
+    X, y = sample(400, classes=3, offset=offset)
+    y[:150] = np.minimum(y[:150] + y[100:250] % 2, 2)
+    weight = np.random.default_rng(2).uniform(1e-6, 3, size=400) if weighted else None
+    cuts = [slice(0, 30), slice(30, 290), slice(290, 300), slice(300, 400)]
+    parts = [
+        LabelledMoments.summarize(X[c], y[c], None if weight is None else weight[c]) for c in cuts
+    ]
+    assert {tuple(part.labels) for part in parts} == {(0, 1, 2)}
+    whole = LabelledMoments.merge(parts)
+    apart = [Moments.merge(ones) for ones in zip(*(part.parts for part in parts), strict=True)]
+    for k, (one, alone) in enumerate(zip(whole.parts, apart, strict=True)):
+        within_bound(one, exact_scatters(X, y, weight)[k])
+        assert (one.count, one.roundings) == (alone.count, alone.roundings)
+        for name in ("weight", "mean"):
+            a, b = getattr(one, name), getattr(alone, name)
+            np.testing.assert_array_equal(a.hi, b.hi)
+            np.testing.assert_array_equal(a.lo, b.lo)
+        np.testing.assert_array_equal(one.mean_rest, alone.mean_rest)
+        np.testing.assert_allclose(one.magnitude, alone.magnitude, rtol=1e-14)
+
+
 def test_many_classes_of_many_columns_are_summed_one_by_one():
     """Where their products weigh more than the rows, no second copy of all of them is made."""
     X, y = sample(4000, 100, 20)

@@ -67,6 +67,14 @@ def _add_class(waiting: Floats, weight: Floats, n: int, weighed: Floats, out: Fl
     _add_products(weighed, waiting, n, out)
 
 
+@kernel
+def _mirror(out: Floats) -> None:
+    """Copy what is below the diagonal to above it."""
+    for i in range(out.shape[0]):
+        for j in range(i):
+            out[j, i] = out[i, j]
+
+
 @kernel(
     "const float64[:, ::1], const int64[::1], const float64[::1], const float64[:, ::1], "
     "float64[:, :, ::1], float64[:, ::1], float64[:, ::1], int64[::1], float64[:, :, ::1]"
@@ -97,7 +105,7 @@ def add_class_products(
     weights : (classes, at once), or (classes, 0) without weights; scratch
     weighed : (padded columns, at once), or (0, 0) without weights; scratch
     filled : (classes,), zeros
-    out : (classes, padded columns, padded columns), added to in tiles on and below the diagonal
+    out : (classes, padded columns, padded columns), zeros to which the products are added
     """
     at_once = waiting.shape[2] - GAP
     for i in range(codes.shape[0]):
@@ -114,3 +122,4 @@ def add_class_products(
     for k in range(filled.shape[0]):
         _add_class(waiting[k], weights[k], filled[k], weighed, out[k])
         filled[k] = 0
+        _mirror(out[k])

@@ -99,17 +99,32 @@ def from_rounded_gram(
     gram: Array, centre: Array, count: int, weight: Array | None, roundings: int, floor: Array
 ) -> Fields:
     """Moments from the products, about `centre`, of the columns and a column of ones."""
-    m = len(centre)
-    sums = gram[:m, m]
-    offset = sums / gram[m, m]
+    mean, scatter, magnitude = mean_and_scatter(gram, centre, floor)
     return Fields(
         count=count,
-        weight=DoubleDouble.of(float(count)) if weight is None else DoubleDouble.of(weight).sum(),
-        mean=DoubleDouble(*two_sum(centre, offset)),
-        mean_rest=np.zeros(m),
-        scatter=gram[:m, :m] - np.outer(sums, offset),
-        magnitude=joint(np.diagonal(gram)[:m] + floor, sums * offset),
+        weight=total_weight(count, weight),
+        mean=mean,
+        mean_rest=np.zeros(len(centre)),
+        scatter=scatter,
+        magnitude=magnitude,
         roundings=roundings,
+    )
+
+
+def total_weight(count: int, weight: Array | None) -> DoubleDouble:
+    """The sum of the weights of some rows."""
+    return DoubleDouble.of(float(count)) if weight is None else DoubleDouble.of(weight).sum()
+
+
+def mean_and_scatter(gram: Array, centre: Array, floor: Array) -> tuple[DoubleDouble, Array, Array]:
+    """Mean, scatter and magnitude of the columns; with more axes, of several kinds of rows."""
+    sums, total = gram[..., :-1, -1], gram[..., -1:, -1]
+    offset = sums / total
+    squares = np.diagonal(gram, axis1=-2, axis2=-1)[..., :-1]
+    return (
+        DoubleDouble(*two_sum(centre, offset)),
+        gram[..., :-1, :-1] - sums[..., :, None] * offset[..., None, :],
+        joint(squares + floor, sums * offset),
     )
 
 

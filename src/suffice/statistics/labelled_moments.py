@@ -17,18 +17,21 @@ from numpy.typing import NDArray
 
 from suffice.kernels.class_products import GAP, TILE, add_class_products
 from suffice.numerics.double_double import Array, DoubleDouble
-from suffice.statistics.block_moments import from_rounded_gram
+from suffice.statistics.block_moments import mean_and_scatter, total_weight
 from suffice.statistics.fourth_moments import FourthMoments
 from suffice.statistics.grouped import merged
 from suffice.statistics.labels import check_known, coded, united
-from suffice.statistics.moments import Moments, Precision
+from suffice.statistics.merging import common_mean, joint, mapped, pairwise, stacked
+from suffice.statistics.moments import Moments, Precision, merged_roundings
 from suffice.statistics.present import present
 from suffice.statistics.products import (
+    FEW,
     MOST_ROWS,
     SMALLEST_SQUARE,
     about_the_mean,
     floor_of,
-    near_mean,
+    near_mean_of,
+    squares_of,
 )
 
 TOGETHER_FROM = 1 << 15
@@ -36,6 +39,9 @@ TOGETHER_FROM = 1 << 15
 
 Where classes have few rows for their columns, the products themselves weigh more than making them.
 """
+
+MERGED_AT_ONCE = 128
+"""Columns up to which the moments of all classes are merged in the same calls of NumPy."""
 
 ROWS_AT_ONCE = 128
 """Rows of a class whose products are added up before they are added to those of its others."""
@@ -119,8 +125,8 @@ class LabelledMoments:
         narrow = codes.astype(np.int16) if len(labels) < 1 << 15 else codes
         order = np.argsort(narrow, kind="stable")
         rows = np.ascontiguousarray(X, dtype=np.float64)
-        cuts = np.cumsum(np.bincount(codes, minlength=len(labels)))[:-1]
-        indices = np.split(order, cuts)
+        ends = np.cumsum(np.bincount(codes, minlength=len(labels))).tolist()
+        indices = [order[a:b] for a, b in zip([0, *ends], ends, strict=False)]
         if (
             not fourth
             and precision == "float64"
@@ -145,7 +151,9 @@ class LabelledMoments:
         for part in parts:
             for place, one in zip(np.searchsorted(labels, part.labels), part.parts, strict=True):
                 found[place].append(one)
-        return cls(labels, tuple(merged(ones) for ones in found), parts[0].n_columns)
+        at_once = parts[0].n_columns <= MERGED_AT_ONCE and _are_alike(found)
+        every = _merged_at_once(found) if at_once else map(merged, found)
+        return cls(labels, tuple(every), parts[0].n_columns)
 
     def subtract(self, part: LabelledMoments) -> LabelledMoments:
         """The moments of the rows that stay when those of `part` are taken away.
@@ -236,17 +244,51 @@ def _of_classes(
 ) -> Iterator[Moments]:
     """Moments of each class, from one pass over the rows as they come."""
     d = X.shape[1]
+    some = np.arange(FEW)
+    heads = X[np.stack([index[some % len(index)] for index in indices])]
     grams, centres = about_the_mean(
-        lambda centres: _class_grams(X, codes, centres, weight),
-        np.stack([near_mean(X[index[:64]], None) for index in indices]),
+        lambda centres: _class_grams(X, codes, centres, weight), near_mean_of(heads)
     )
-    for gram, centre, index in zip(grams, centres, indices, strict=True):
-        squares = np.diagonal(gram)[:d]
-        is_small = (squares < SMALLEST_SQUARE).any()
-        floor = floor_of(squares, X[index] - centre) if is_small else np.zeros(d)
-        own = None if weight is None else weight[index]
-        steps = _roundings(len(index))
-        yield Moments(**from_rounded_gram(gram, centre, len(index), own, steps, floor))
+    floors = np.zeros(centres.shape)
+    squares = np.diagonal(grams, axis1=1, axis2=2)[:, :d]
+    for k in np.flatnonzero((squares < SMALLEST_SQUARE).any(axis=1)).tolist():
+        floors[k] = floor_of(squares[k], X[indices[k]] - centres[k])
+    means, scatters, magnitudes = mean_and_scatter(grams, centres, floors)
+    for k, index in enumerate(indices):
+        n = len(index)
+        own = total_weight(n, None if weight is None else weight[index])
+        mean = means[k], np.zeros(d)
+        yield Moments(n, own, *mean, scatters[k], magnitudes[k], _roundings(n))
+
+
+def _are_alike(groups: Sequence[Sequence[Any]]) -> bool:
+    """Whether all classes have as many parts, of second order and in float64."""
+    return len({len(ones) for ones in groups}) == 1 and all(
+        type(one) is Moments and one.precision == "float64" for ones in groups for one in ones
+    )
+
+
+def _merged_at_once(groups: Sequence[Sequence[Moments]]) -> Iterator[Moments]:
+    """What `Moments.merge` makes of each class, the arithmetic of all classes done together."""
+    shape = len(groups[0]), len(groups)
+    every = [one for part in zip(*groups, strict=True) for one in part]
+
+    def arranged(values: Array) -> Array:
+        return values.reshape(shape + values.shape[1:])
+
+    weights = mapped(arranged, stacked([one.weight for one in every]))
+    means = mapped(arranged, stacked([one.mean for one in every]))
+    rests = arranged(np.stack([one.mean_rest for one in every]))
+    scatters = arranged(np.stack([one.rounded_scatter for one in every]))
+    magnitudes = arranged(np.stack([one.magnitude for one in every]))
+    mean, rest, distances = common_mean(means, rests, weights)
+    scatter = pairwise(list(scatters)) + squares_of(distances, weights, exact=False)
+    spread = np.square(distances.hi) * weights.hi[..., None]
+    magnitude, weight = joint(magnitudes, spread).sum(axis=0), weights.sum()
+    for k, ones in enumerate(groups):
+        count = sum(one.count for one in ones)
+        steps = merged_roundings(ones)
+        yield Moments(count, weight[k], mean[k], rest[k], scatter[k], magnitude[k], steps)
 
 
 def _roundings(n_rows: int) -> int:
@@ -274,5 +316,4 @@ def _class_grams(X: Array, codes: NDArray[np.int64], centres: Array, weight: Arr
             np.zeros(k, dtype=np.int64),
             grams,
         )
-    lower = np.tril(grams[:, : d + 1, : d + 1])
-    return lower + np.tril(lower, -1).transpose(0, 2, 1)
+    return grams[:, : d + 1, : d + 1]

@@ -74,12 +74,14 @@ def common_mean(
 
     Parameters
     ----------
-    means, rests : of shape (parts, columns)
-    weights : of shape (parts,)
+    means, rests : of shape (parts, ..., columns)
+    weights : of shape (parts, ...)
+        With further axes for several kinds of rows at once.
     """
     # Relative to the mean of the heaviest part, which is not far from the common one.
-    first = int(np.argmax(weights.hi))
+    heaviest = np.argmax(weights.hi, axis=0)
+    first = (heaviest, *np.indices(heaviest.shape, sparse=True))
     offsets = difference(means, rests, means[first], rests[first])
-    centre = (offsets * weights[:, None]).sum() / weights.sum()
+    centre = (offsets * weights[..., None]).sum() / weights.sum()[..., None]
     mean, rest = shifted(means[first], rests[first], centre)
     return mean, rest, difference(means, rests, mean, rest)

@@ -172,10 +172,7 @@ class Moments(Scattered):
             mean_rest=rest,
             scatter=within + squares_of(distances, weights, exact),
             magnitude=joint(magnitudes, spread).sum(axis=0),
-            roundings=max(
-                max(part.roundings for part in parts) + len(parts).bit_length(), len(parts) + 8
-            )
-            + 2,
+            roundings=merged_roundings(parts),
         )
 
     def subtract(self, part: Moments) -> Moments:
@@ -273,3 +270,9 @@ class Moments(Scattered):
     def nbytes(self) -> int:
         """Bytes that the scatter takes."""
         return (16 if self.precision == "double-double" else 8) * len(self.magnitude) ** 2
+
+
+def merged_roundings(parts: Sequence[Moments]) -> int:
+    """Roundings behind an entry of the merged scatter of these parts."""
+    behind = max(part.roundings for part in parts) + len(parts).bit_length()
+    return max(behind, len(parts) + 8) + 2

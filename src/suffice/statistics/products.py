@@ -28,6 +28,9 @@ TOO_LARGE = "NaN, infinity or a value too large, whose (weighted) square overflo
 SMALLEST_SQUARE = 1e-290
 """Below, the last digits of a sum of squares are lost to underflow."""
 
+FEW = 64
+"""Rows whose mean is near enough to that of all."""
+
 LARGEST_SQUARE = 2.0**980
 """Above, sums of squares would overflow in the products of a double-double."""
 
@@ -69,19 +72,23 @@ def _products(count: int, n_columns: int) -> Array:
 
 
 def near_mean(X: Any, Y: Array | None) -> Array:
-    """A point near the rows; on a constant column its very value.
+    """A point near the rows, of their first few; see `near_mean_of`."""
+    # In one layout: along another, the mean would be added up in another order.
+    head = [np.array(part[:FEW], np.float64, order="C") for part in (X, Y) if part is not None]
+    return near_mean_of(head[0] if len(head) == 1 else np.concatenate(head, axis=1))
+
+
+def near_mean_of(rows: Array) -> Array:
+    """A point near some rows, of shape (..., rows, columns); on a constant column its very value.
 
     Zero in a column that is near enough to it: centring would gain half a digit there, and
     columns that a user has centred already are left alone.
     """
-    # In one layout: along another, the mean would be added up in another order.
-    # Few rows are near enough.
-    head = [np.array(part[:64], np.float64, order="C") for part in (X, Y) if part is not None]
-    first = head[0] if len(head) == 1 else np.concatenate(head, axis=1)
+    first = rows[..., :1, :]
     with np.errstate(over="ignore", invalid="ignore"):
-        apart = first - first[0]
-        centre = first[0] + apart.mean(axis=0)
-        spread = np.sqrt(np.square(apart).mean(axis=0))
+        apart = rows - first
+        centre = first[..., 0, :] + apart.mean(axis=-2)
+        spread = np.sqrt(np.square(apart).mean(axis=-2))
         return np.where(np.abs(centre) <= spread / 2, 0.0, centre)
 
 
@@ -200,10 +207,10 @@ def near_root(weight: Any) -> Array:
 
 
 def squares_of(distances: DoubleDouble, weight: DoubleDouble, exact: bool) -> Any:
-    """Σₖ wₖ δₖ δₖᵀ, in double-double or in float64."""
+    """Σₖ wₖ δₖ δₖᵀ, in double-double or in float64; of several kinds of rows only in float64."""
     if not exact:
-        weighed = distances.hi * np.sqrt(weight.hi)[:, None]
-        return weighed.T @ weighed
+        weighed = np.moveaxis(distances.hi * np.sqrt(weight.hi)[..., None], 0, -2)
+        return weighed.swapaxes(-2, -1) @ weighed
     cuts = range(0, max(len(weight.hi), 1), MOST_ROWS)
     return pairwise(
         [weighted_gram(distances[i : i + MOST_ROWS], weight[i : i + MOST_ROWS]) for i in cuts]
