@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn import discriminant_analysis
+from sklearn.covariance import LedoitWolf
 from sklearn.exceptions import ConvergenceWarning
 
 from suffice import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.sources import Block
+from tests.numerics.rational import exactly
 
 MODELS = [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis]
 each = pytest.mark.parametrize("cls", MODELS, ids=lambda cls: cls.__name__)
@@ -128,3 +133,81 @@ def test_leaving_out_the_last_but_one_row_of_a_class(seed):
         one.fit(X[rest], y[rest], weight[rest])
         expected = one.decision_function(X[i : i + 1])[0]
         np.testing.assert_allclose(found[i, 1] - found[i, 0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0, 1e3, 1e6, 1e7, 1e9])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_variance_that_was_added_and_lost_is_told(scale):
+    """r I keeps every direction; where squares of the columns drown it, nothing is proved."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 5)
+    X = rng.normal(size=(10, 12)) * scale
+    model = QuadraticDiscriminantAnalysis(reg_param=0.1).fit(X, y)
+    expected = -0.5 * np.diff([exact_distances(X, X[y == k], 0.1) for k in (0, 1)], axis=0)[0]
+    right = np.allclose(model.decision_function(X), expected, rtol=1e-6)
+    assert right or not model.certificate_.holds
+    assert model.certificate_.holds == (scale <= 100)
+
+
+def exact_distances(X, rows, r):
+    """(x − μ)ᵀ Σ⁻¹ (x − μ) + log |Σ|, Σ = (1 − r) C + r I, in fractions."""
+    X, rows, r = exactly(X), exactly(rows), Fraction(r)
+    away = rows - rows.sum(axis=0) / len(rows)
+    C = away.T.dot(away) / len(rows) * (1 - r) + r * exactly(np.eye(rows.shape[1]))
+    distance = X - rows.sum(axis=0) / len(rows)
+    solved, pivots = eliminated(C, distance.T)
+    log_determinant = sum(math.log(pivot) for pivot in pivots)
+    return [float((a * b).sum()) + log_determinant for a, b in zip(distance, solved.T, strict=True)]
+
+
+def eliminated(A, B):
+    """A⁻¹ B for a positive definite A, and the pivots, in fractions."""
+    A, B = A.copy(), B.copy()
+    pivots = []
+    for i in range(len(A)):
+        pivots.append(A[i, i])
+        A[i], B[i] = A[i] / pivots[-1], B[i] / pivots[-1]
+        for j in range(len(A)):
+            if j != i:
+                B[j] = B[j] - A[j, i] * B[i]
+                A[j] = A[j] - A[j, i] * A[i]
+    return B, pivots
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_amount_that_moves_one_small_class_moves_little(seed):
+    """The amount of two rows is 0 but for rounding, and a column constant in them has none else."""
+    rng = np.random.default_rng(seed)
+    y = np.r_[0, 0, rng.integers(1, 3, 58)]
+    X = rng.normal(size=(60, 4)) + y[:, None]
+    X[:, 0] = 0.1
+    parameters = {"solver": "lsqr", "covariance_estimator": LedoitWolf()}
+    model = LinearDiscriminantAnalysis(**parameters).fit(X, y)
+    assert model.certificate_.holds
+    theirs = discriminant_analysis.LinearDiscriminantAnalysis(**parameters).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("power", [480, 490, 500, 508, 509, 510])
+@pytest.mark.parametrize(
+    ("cls", "parameters"),
+    [
+        (QuadraticDiscriminantAnalysis, {}),
+        (QuadraticDiscriminantAnalysis, {"shrinkage": 0.3}),
+        (LinearDiscriminantAnalysis, {}),
+        (LinearDiscriminantAnalysis, {"solver": "eigen", "shrinkage": "auto"}),
+    ],
+)
+def test_many_columns_of_large_values(cls, parameters, power):
+    """Fewer rows than columns: right in any units, or refused."""
+    X = np.random.default_rng(0).normal(size=(12, 1030))
+    y = np.arange(12) % 2
+    large = X * 2.0**power
+    if power > 480:
+        with pytest.raises(ValueError, match="overflow"):
+            cls(**parameters).fit(large, y)
+        return
+    model, plain = (cls(**parameters).fit(rows, y) for rows in (large, X))
+    assert model.certificate_.holds
+    expected = plain.decision_function(X)
+    np.testing.assert_allclose(model.decision_function(large), expected, rtol=1e-11)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+import suffice
 from suffice.sources import SparseSource, block_rows
 
 FORMATS = ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"]
@@ -107,3 +108,16 @@ def test_bad_input_says_what_is_wrong():
         SparseSource(sparse.coo_array(np.ones(3)))
     with pytest.raises(ValueError, match="X has 3 rows, but y has 2"):
         SparseSource(sparse.eye_array(3), [1, 2])
+
+
+@pytest.mark.parametrize("column", [-1, 3, 77])
+def test_entries_in_columns_that_are_not_there(column):
+    X = sparse.csr_array((np.ones(2), np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 3))
+    X.indices[1] = column
+    with pytest.raises(ValueError, match="columns beyond its 3"):
+        SparseSource(X)
+    with pytest.raises(ValueError, match="columns beyond its 3"):
+        suffice.KNeighborsClassifier(1).fit(X, [0, 1])
+    model = suffice.KNeighborsClassifier(1).fit(np.eye(3), [0, 1, 1])
+    with pytest.raises(ValueError, match="columns beyond its 3"):
+        model.predict(X)

@@ -136,6 +136,15 @@ def test_classes_merged_together_are_exact_to_the_bound(offset, weighted):
         np.testing.assert_allclose(one.magnitude, alone.magnitude, rtol=1e-14)
 
 
+def test_a_class_of_one_part_stays_as_it_is():
+    X, y = sample(90, classes=3)
+    parts = [LabelledMoments.summarize(X[y == k], y[y == k]) for k in range(3)]
+    whole = LabelledMoments.merge(parts)
+    assert [one is part.parts[0] for one, part in zip(whole.parts, parts, strict=True)] == [
+        True
+    ] * 3
+
+
 def test_many_classes_of_many_columns_are_summed_one_by_one():
     """Where their products weigh more than the rows, no second copy of all of them is made."""
     X, y = sample(4000, 100, 20)

@@ -85,7 +85,7 @@ def digits_within(error: float) -> float:
     >>> digits_within(1e-12), digits_within(float("inf"))
     (12.0, 0.0)
     """
-    return float(np.clip(-np.log10(error), 0.0, MOST_DIGITS)) if np.isfinite(error) else 0.0
+    return float(np.clip(-np.log10(error), 0.0, MOST_DIGITS)) + 0.0 if np.isfinite(error) else 0.0
 
 
 def rounded_down(digits: float) -> str:

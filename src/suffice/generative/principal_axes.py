@@ -118,12 +118,15 @@ def principal_axes(
     else:
         matrix = np.where(_pairs(there), matrix / deviations[:, None] / deviations, 0.0)
     error = found.unit * float(np.square(found.g[there] / deviations[there]).sum())
-    error += found.of_amount
+    divisor = np.where(there, deviations, np.inf)
+    error += float(np.linalg.norm(found.of_amount / divisor[:, None] / divisor))
     values, vectors, remainder = _decomposed(matrix, len(deviations) if rank is None else rank)
     error += remainder
     unit = DOUBLE_DOUBLE_UNIT if isinstance(matrix, DoubleDouble) else UNIT
     least = max(threshold, 2 * error, 4 * len(deviations) * unit)
     kept = int((values > least).sum())
+    if found.is_full and kept < len(deviations):
+        error = np.inf  # variance that was added is lost among roundings
     return PrincipalAxes(
         deviations=deviations,
         values=values[:kept],

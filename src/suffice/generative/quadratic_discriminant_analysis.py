@@ -307,10 +307,11 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         ]
         if singular:
             names = ", ".join(singular[:5]) + (", …" if len(singular) > 5 else "")
+            avoided = self.reg_param > 0 or self._rule().shrinks
             notes.append(
                 f"singular covariances of {len(singular)} classes: {names}; "
                 "where a class does not vary it has the variance of all classes together about "
-                "their means (shrinkage and reg_param avoid this)"
+                "their means" + ("" if avoided else " (shrinkage and reg_param avoid this)")
             )
         return notes
 

@@ -111,14 +111,17 @@ class Covariance:
     matrix : float64 array or DoubleDouble of shape (columns, columns)
     unit : float
     g : float64 array of shape (columns,)
-    of_amount : float
-        Norm of the further error, in columns divided by their deviations.
+    of_amount : float64 array of shape (columns, columns), or 0
+        The further error, but for signs: by how much that of the amount moves C.
+    is_full : bool
+        Whether variance was added in every column, so that none of the directions is without.
     """
 
     matrix: Any
     unit: float
     g: Array
-    of_amount: float = 0.0
+    of_amount: Array | float = 0.0
+    is_full: bool = False
 
     @property
     def rounded(self) -> Array:
@@ -146,7 +149,8 @@ class Covariance:
         prior = PseudoScatter.isotropic(variance, len(self.g))
         matrix = prior.added_to(self.matrix * (1 - share))
         squares = (1 - share) * np.square(self.g) + np.square(g)
-        return Covariance(matrix, self.unit + 4 * UNIT, np.sqrt(squares), self.of_amount)
+        is_full = self.is_full or bool(variance.hi > 0)
+        return Covariance(matrix, self.unit + 4 * UNIT, np.sqrt(squares), self.of_amount, is_full)
 
     def shrunk(self, amount: float) -> Covariance:
         """(1 − s) C + s μ I."""
@@ -197,17 +201,15 @@ def shrunk_covariance(part: Any, rule: Rule) -> tuple[Covariance, float]:
     else:
         amount, error = _ledoit_wolf(standard, part, scale)
     shrunk = standard.shrunk(amount)
-    return _scaled(replace(shrunk, of_amount=_moved(standard, shrunk, error)), scale), amount
+    return _scaled(replace(shrunk, of_amount=_moved(standard, error)), scale), amount
 
 
-def _moved(before: Covariance, after: Covariance, error: float) -> float:
+def _moved(before: Covariance, error: float) -> Array | float:
     """By how much an error of the amount moves the shrunk covariance."""
+    if not error:
+        return 0.0
     C, d = before.rounded, len(before.g)
-    deviations = np.sqrt(after.variances)
-    towards = C - np.trace(C) / d * np.eye(d)
-    scale = np.multiply.outer(deviations, deviations)
-    inner = np.divide(towards, scale, out=np.zeros_like(towards), where=scale > 0)
-    return error * float(np.linalg.norm(inner))
+    return error * np.abs(C - np.trace(C) / d * np.eye(d))
 
 
 def pooled(covariances: Sequence[Covariance], shares: Array) -> Covariance:
@@ -218,17 +220,17 @@ def pooled(covariances: Sequence[Covariance], shares: Array) -> Covariance:
     )
     squares = sum(share * np.square(one.g) for one, share in zip(covariances, shares, strict=True))
     unit = max(one.unit for one in covariances) + 2 * len(covariances) * UNIT
-    # A class's part of a column's variance is no more than the whole.
-    return Covariance(matrix, unit, np.sqrt(squares), sum(one.of_amount for one in covariances))
+    parts = list(zip(covariances, shares.tolist(), strict=True))
+    of_amount = sum(share * one.of_amount for one, share in parts)
+    is_full = any(share > 0 and one.is_full for one, share in parts)
+    return Covariance(matrix, unit, np.sqrt(squares), of_amount, is_full)
 
 
 def _scaled(found: Covariance, scale: Array) -> Covariance:
-    matrix: Any = found.matrix
-    if isinstance(matrix, DoubleDouble):
-        matrix = matrix * scale[:, None] * scale
-    else:
-        matrix = matrix * scale[:, None] * scale
-    return Covariance(matrix, found.unit + 2 * UNIT, found.g * scale, found.of_amount)
+    matrix = found.matrix * scale[:, None] * scale
+    of_amount = found.of_amount * scale[:, None] * scale
+    unit, g = found.unit + 2 * UNIT, found.g * scale
+    return replace(found, matrix=matrix, unit=unit, g=g, of_amount=of_amount)
 
 
 def _ledoit_wolf(found: Covariance, part: FourthMoments, scale: Array) -> tuple[float, float]:

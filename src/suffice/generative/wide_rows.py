@@ -32,7 +32,7 @@ from suffice.sources import Block, Source
 from suffice.statistics.class_moments import ClassMoments
 from suffice.statistics.labels import codes_among
 from suffice.statistics.moments import NOTHING, Precision
-from suffice.statistics.products import TOO_LARGE
+from suffice.statistics.products import LARGEST_SQUARE, TOO_LARGE
 
 WIDE = 1024
 """Columns beyond which fewer rows are worked on as they are."""
@@ -175,11 +175,22 @@ def learn_from_rows(
         classes = model._pass(source, partial(summarized, precision="double-double"))
         if not classes.count:
             raise ValueError(NOTHING)
+        check_squares(classes)
         model._set_classes(classes)
         solved = solve(classes)
     model.certificate_ = replace(solved.certificate, path="the rows themselves, in float64")
     seconds = time.perf_counter() - began
     model.trace_ = Trace().extended("rows' side", solved.objective, seconds)
+
+
+def check_squares(classes: ClassMoments) -> None:
+    """Raise ValueError if sums over the columns' squares, within or between classes, overflow."""
+    mean, weight = classes.columns.mean.hi, classes.weight.round()
+    with np.errstate(over="ignore"):
+        between = np.square(mean - mean[0]) * weight[:, None]
+        largest = max(classes.columns.rounded_scatter.max(), between.max())
+    if not largest <= LARGEST_SQUARE / (mean.size + 1):
+        raise ValueError("X is so large that sums of its squares overflow: rescale the columns")
 
 
 def is_wide(source: Source) -> bool:

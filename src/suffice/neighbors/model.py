@@ -44,6 +44,7 @@ from suffice.sources import Block, Piece, Source, as_source, block_rows
 from suffice.sources.finite import describe_non_finite
 from suffice.sources.frames import is_frame
 from suffice.sources.query_blocks import QueryBlocks
+from suffice.sources.sparse import check_columns
 from suffice.statistics.moments import NOTHING, Precision
 from suffice.statistics.rows_and_targets import RowsAndTargets, as_table
 from suffice.statistics.sparse_rows import SparseRows
@@ -285,6 +286,8 @@ class NeighborsModel(OnePass):
         else:
             with np.errstate(over="ignore"):  # what is too large is refused as infinite
                 X = validate_data(self, X, reset=False, dtype=KEPT, accept_sparse="csr")
+            if issparse(X):
+                check_columns(X)
         # Every thread gets a share, however few the queries.
         share = -(-X.shape[0] // resolve_threads(self._n_jobs()))
         # Sparse queries of dense rows are written out, a block at a time.

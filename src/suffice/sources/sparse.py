@@ -89,6 +89,16 @@ def csr_on(
     return X
 
 
+def check_columns(X: Any) -> None:
+    """Raise ValueError if a CSR array has entries in columns that are not there.
+
+    SciPy lets them pass, and compiled loops would go beyond their arrays.
+    """
+    columns = X.indices
+    if len(columns) and not (columns.min() >= 0 and columns.max() < X.shape[1]):
+        raise ValueError(f"X lists entries in columns beyond its {X.shape[1]:,}")
+
+
 def canonical_csr(X: Any) -> Any:
     """`X` as a CSR array whose rows list each column once, in ascending order.
 
@@ -97,6 +107,7 @@ def canonical_csr(X: Any) -> Any:
     """
     if X.format == "csr":
         shared = csr_on(X.data, X.indices, X.indptr, X.shape)
+        check_columns(shared)
         if shared.has_canonical_format:
             return shared
         tidy = shared.copy()

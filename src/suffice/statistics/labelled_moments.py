@@ -151,7 +151,7 @@ class LabelledMoments:
         for part in parts:
             for place, one in zip(np.searchsorted(labels, part.labels), part.parts, strict=True):
                 found[place].append(one)
-        at_once = parts[0].n_columns <= MERGED_AT_ONCE and _are_alike(found)
+        at_once = parts[0].n_columns <= MERGED_AT_ONCE and _are_alike(found, len(parts))
         every = _merged_at_once(found) if at_once else map(merged, found)
         return cls(labels, tuple(every), parts[0].n_columns)
 
@@ -261,10 +261,12 @@ def _of_classes(
         yield Moments(n, own, *mean, scatters[k], magnitudes[k], _roundings(n))
 
 
-def _are_alike(groups: Sequence[Sequence[Any]]) -> bool:
-    """Whether all classes have as many parts, of second order and in float64."""
-    return len({len(ones) for ones in groups}) == 1 and all(
-        type(one) is Moments and one.precision == "float64" for ones in groups for one in ones
+def _are_alike(groups: Sequence[Sequence[Any]], size: int) -> bool:
+    """Whether all classes have so many parts, of second order and in float64."""
+    return all(
+        len(ones) == size
+        and all(type(one) is Moments and one.precision == "float64" for one in ones)
+        for ones in groups
     )
 
 
