@@ -17,8 +17,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 import suffice
 from suffice import ElasticNet, Lasso, LinearRegression, Ridge
-from suffice.linear import coordinate_descent, working_set
-from suffice.linear.coordinate_descent import Penalty, duality_gap, solve_inside, towards_signs
+from suffice.linear import coordinate_descent, penalised_moments, working_set
+from suffice.linear.coordinate_descent import (
+    Penalty,
+    duality_gap,
+    duality_gaps,
+    solve_inside,
+    towards_signs,
+)
+from suffice.linear.penalised_moments import solve_path, targets_of
+from suffice.statistics.moments import Moments
 
 SHAPES = {"tall": (400, 12), "few rows": (30, 12), "square": (150, 140), "wide": (60, 300)}
 
@@ -167,6 +175,22 @@ def test_the_gap_of_any_point_bounds_its_distance(seed, l1_ratio, positive):
     assert best.rests
     assert cost(theta) - cost(best.theta) <= bound * (1 + 1e-12) + 1e-12
     assert bound >= 0
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_the_gaps_of_many_points_are_those_of_each(positive):
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=(40, 5)) * rng.integers(0, 2, size=(40, 5))
+    slope, error = rng.normal(size=(40, 5)), 1e-3 * rng.random((40, 5))
+    l1 = rng.random((40, 5)) * rng.integers(0, 3, size=(40, 1))  # none at all in some rows
+    l2 = rng.random((40, 5)) * rng.integers(0, 2, size=(40, 1))
+    squares = rng.random(40)
+    gaps, violations = duality_gaps(theta, slope, squares, Penalty(l1, l2, positive), error)
+    assert 0 < np.isnan(gaps).sum() < 40
+    for i in range(40):
+        one = Penalty(l1[i], l2[i], positive)
+        alone = duality_gap(theta[i], slope[i], float(squares[i]), one, error[i])
+        np.testing.assert_allclose([gaps[i], violations[i]], alone, rtol=1e-14)
 
 
 # --- another library -------------------------------------------------------------------------
@@ -390,6 +414,35 @@ def test_text_like_rows_with_many_columns():
     left = y - X @ model.coef_ - model.intercept_
     slope = X.T @ left / 800
     assert np.abs(slope).max() <= 1e-4 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("precision", ["float64", "double-double"])
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+def test_penalties_in_turn_are_as_if_alone(l1_ratio, positive, standardize, precision, monkeypatch):
+    X, y = make((400, 12))
+    X[:, 7], X[:, 9] = X[:, 2], 5.0  # not unique, and without any effect
+    model = ElasticNet(l1_ratio=l1_ratio, positive=positive, standardize=standardize)
+    moments = Moments.summarize(X, y[:, None], None, precision)
+    target = targets_of(moments, 1, True, True, quick=True)[0]
+    alphas = [0.0, *np.geomspace(2, 1e-4, 60), 1e-5, 0.0]
+    strengths = [model._strength(alpha) for alpha in alphas]
+    together = solve_path(target, strengths)
+
+    def one_by_one(equations, penalties, solved=penalised_moments.solve_together):
+        return [None] if equations.B.shape[1] > 1 else solved(equations, penalties)
+
+    target.begin()
+    monkeypatch.setattr(penalised_moments, "solve_together", one_by_one)
+    for apart in (solve_path(target, strengths), [target.solve(s) for s in strengths]):
+        for ours, alone in zip(together, apart, strict=True):
+            fitted = [X @ s.coef + s.intercept for s in (ours, alone)]
+            np.testing.assert_allclose(*fitted, rtol=1e-9, atol=1e-9)
+            assert (ours.certain, ours.proved) == (alone.certain, alone.proved)
+            assert ours.objective == pytest.approx(alone.objective, rel=1e-12)
+            assert ours.reaches(1e-8) == alone.reaches(1e-8)
+            assert ours.gap <= 1e-10 * ours.scale or ours.least_squares
 
 
 # --- the solver ------------------------------------------------------------------------------

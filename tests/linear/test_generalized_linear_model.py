@@ -405,6 +405,24 @@ def test_warm_starts_take_fewer_passes():
     assert model.fit(X, y).n_iter_ < cold
 
 
+def test_many_rows_of_counts():
+    """Led by a sample of them; small counts look up what they have in common."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(40_000, 6))
+    y = rng.poisson(np.exp(0.3 + X @ rng.normal(size=6) / 4)).astype(float)
+    model = GeneralizedLinearModel("poisson").fit(X, y)
+    assert any(step.startswith("sample") for step in model.trace_.step)
+    theirs = peer("poisson", "log", X, y)
+    np.testing.assert_allclose(np.append(model.intercept_, model.coef_), theirs.params, rtol=1e-12)
+    errors = np.sqrt(np.diagonal(model.covariance_))
+    np.testing.assert_allclose(errors, theirs.bse, rtol=1e-9)
+    np.testing.assert_allclose(
+        [model.deviance_, model.null_deviance_, model.pearson_chi2_, model.log_likelihood_],
+        [theirs.deviance, theirs.null_deviance, theirs.pearson_chi2, theirs.llf],
+        rtol=1e-10,
+    )
+
+
 # --- inference -----------------------------------------------------------------------------
 
 

@@ -328,6 +328,134 @@ def test_a_stored_model_keeps_its_summary(tmp_path: Any) -> None:
         assert again.summary().covariance.tobytes() == model.summary().covariance.tobytes()
 
 
+# --- given the rows ------------------------------------------------------------------------
+
+
+def many(classes: int = 2) -> tuple[Any, Any, Any]:
+    """So many rows that a fit starts on a sample, and labels that are not well told apart."""
+    X, y, _ = made(120_000, classes, seed=3)
+    return X + np.array([0.0, 1.0, 5.0]), y, np.arange(len(y)) // 50
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("kind", ["nonrobust", "HC0", "HC1", "cluster"])
+@pytest.mark.filterwarnings("ignore:Keyword arguments:FutureWarning")
+def test_the_information_is_that_of_the_fit_itself(kind: str) -> None:
+    X, y, groups = many()
+    rows: dict[str, Any] = {"X": X, "y": y}
+    options: dict[str, Any] = {"cov_type": "HC0" if kind == "HC1" else kind}
+    if kind == "cluster":
+        options["cov_kwds"], rows["clusters"] = {"groups": groups}, groups
+    model = LogisticRegression(C=np.inf).fit(X, y)
+    theirs = logit(X, y, **options)
+    covariance = theirs.cov_params() * (len(y) / (len(y) - 4) if kind == "HC1" else 1.0)
+    before = model.summary()
+    ours = model.summary(cov=kind, **rows)
+    np.testing.assert_allclose(ours.std_err, np.sqrt(np.diag(covariance)), rtol=1e-9)
+    np.testing.assert_allclose(ours.covariance, covariance, rtol=1e-8)
+    assert ours.log_likelihood == pytest.approx(theirs.llf, rel=1e-12)
+    # The fit did start on a sample, and what it kept is that of a point nearby.
+    steps = model.trace_.to_frame()["step"].tolist()
+    assert any(step.startswith("sample") for step in steps)
+    off = np.abs(before.std_err / logit(X, y).bse - 1).max()
+    assert 1e-8 < off < 3e-5
+    assert model.summary().covariance.tobytes() == before.covariance.tobytes()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("reference", [None, 1])
+@pytest.mark.parametrize("C", [np.inf, 1e-3])
+def test_the_information_of_several_classes_by_the_book(reference: Any, C: float) -> None:
+    X, y, _ = many(3)
+    weight = np.random.default_rng(0).integers(0, 3, size=len(y)) / 2
+    factors = {0: 1.0, 1: 0.5, 2: 2.0}
+    model = LogisticRegression(C=C, class_weight=factors, reference_class=reference)
+    ours = model.fit(X, y, sample_weight=weight).summary(X=X, y=y, sample_weight=weight)
+    fitted = [k for k in range(3) if k != reference]
+    A, p = sm.add_constant(X), model.predict_proba(X)[:, fitted]
+    k, w = len(fitted), weight * np.array([1.0, 0.5, 2.0])[y]
+    H = np.zeros((k, 4, k, 4))
+    for a in range(k):
+        for b in range(k):
+            H[a, :, b] = (A.T * (w * p[:, a] * ((a == b) - p[:, b]))) @ A
+    H = H.reshape(4 * k, 4 * k) + np.diag(np.tile([0.0, 1, 1, 1], k)) / C
+    mean = 0.0 if reference is not None else np.kron(np.full((3, 3), 1 / 3), np.eye(4))
+    inverse = np.linalg.pinv(H, rcond=1e-13, hermitian=True)
+    exact = (np.eye(4 * k) - mean) @ inverse @ (np.eye(4 * k) - mean)
+    np.testing.assert_allclose(ours.std_err.ravel(order="F"), np.sqrt(np.diag(exact)), rtol=1e-9)
+
+
+FITS: dict[str, dict[str, Any]] = {
+    "penalised": {"C": 0.01},
+    "stopped early": {"C": np.inf, "max_iter": 1},
+    "stopped early, penalised": {"C": 0.01, "max_iter": 2},
+    "loose": {"C": np.inf, "tol": 0.3},
+    "loose, penalised": {"C": 0.1, "tol": 0.5},
+    "balanced": {"class_weight": "balanced"},
+    "one class counts little": {"class_weight": {0: 1e-6}},
+    "no intercept": {"fit_intercept": False, "C": np.inf},
+    "reference": {"reference_class": 0},
+    "lbfgs": {"solver": "lbfgs", "C": np.inf},
+    "loose lbfgs": {"solver": "lbfgs", "tol": 0.1},
+    "newton-cg": {"solver": "newton-cg", "C": np.inf},
+    "loose newton-cg": {"solver": "newton-cg", "tol": 0.1},
+    "gd": {"solver": "gd", "tol": 1e-3},
+    "gd, stopped early": {"solver": "gd", "max_iter": 3},
+    "sgd": {"solver": "sgd", "max_iter": 3, "batch_size": 100, "random_state": 0},
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.filterwarnings("ignore")
+def test_the_rows_of_a_fit_are_never_refused(name: str, kept: bool, monkeypatch: Any) -> None:
+    for n, classes in ((300, 2), (300, 3), (40_000, 2)):
+        X, y, _ = made(n, classes)
+        X[:, 1] = np.where(np.abs(X[:, 1]) > 1, X[:, 1], 0.0)
+        rng = np.random.default_rng(1)
+        weights = (None, rng.integers(0, 3, size=n), 1e-9 * rng.random(n), 1e12 * rng.random(n))
+        for rows in (X, X * [1e-6, 1.0, 1e6] + [1.0, 0.0, 1e8], sparse.csr_array(X)):
+            for weight in weights if n < 1000 else weights[:2]:
+                model = LogisticRegression(**FITS[name]).fit(rows, y, sample_weight=weight)
+                if not kept:
+                    monkeypatch.setattr(model, "_likelihood", None)
+                found = model.summary(cov="HC0", X=rows, y=y, sample_weight=weight)
+                assert found.std_err.shape == found.coef.shape
+
+
+@pytest.mark.parametrize("n", [400, 40_000])
+def test_rows_of_no_fit_are_refused_and_leave_no_trace(n: int) -> None:
+    X, y, groups = made(n)
+    model = unpenalised().fit(X, y)
+    before, none = model.summary(), unpenalised().fit(X, y)
+    none._likelihood = None
+    other = np.random.default_rng(2).permutation(n)
+    for cov in ("nonrobust", "HC1"):
+        for one in (model, none):
+            for rows in ({"X": X[other], "y": y}, {"X": X, "y": 1 - y}, {"X": X + 1e-2, "y": y}):
+                with pytest.raises(ValueError, match="not the rows of the fit: at its coeff"):
+                    one.summary(cov=cov, **rows)
+        with pytest.raises(ValueError, match="not the rows of the fit: their weights add up to"):
+            model.summary(cov=cov, X=X, y=y, sample_weight=np.full(n, 2.0))
+        with pytest.raises(ValueError, match="there is no class 7"):
+            model.summary(cov=cov, X=X, y=np.where(groups == 3, 7, y))
+        with pytest.raises(ValueError, match="not the rows of the fit"):
+            model.summary(cov=cov, X=X, y=np.zeros(n, dtype=int))
+    assert model.summary().covariance.tobytes() == before.covariance.tobytes()
+    with pytest.raises(ValueError, match="give its rows once"):
+        none.summary()
+    penalised = LogisticRegression(C=0.1).fit(X, y).set_params(C=1e-3)
+    with pytest.raises(ValueError, match="leave the model's parameters as they were"):
+        penalised.summary(X=X, y=y)
+
+
+def test_the_order_of_the_rows_does_not_matter() -> None:
+    X, y, _ = made(40_000)
+    model, order = unpenalised().fit(X, y), np.random.default_rng(2).permutation(len(y))
+    ours, same = (model.summary(cov="HC3", X=X[i], y=y[i]) for i in (slice(None), order))
+    np.testing.assert_allclose(ours.std_err, same.std_err, rtol=1e-12)
+
+
 # --- the table -----------------------------------------------------------------------------
 
 

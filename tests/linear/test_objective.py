@@ -12,7 +12,7 @@ from suffice.linear import objective as module
 from suffice.linear.losses import Logistic, Softmax, Squared
 from suffice.linear.objective import Columns, Objective, Target, present
 from suffice.sources import Block
-from suffice.statistics.curvature import Curvature
+from suffice.statistics.curvature import Curvature, weighted_gram
 
 LOSSES = {"logistic": Logistic(), "softmax": Softmax(3), "reference": Softmax(3, 1)}
 each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
@@ -267,3 +267,21 @@ def test_the_mean_over_classes_is_held_where_nothing_else_holds_it():
     assert_close(step.sum(axis=0), np.zeros(at.shape[1]))
     assert_close(bare.balanced(at).sum(axis=0), np.zeros(at.shape[1]))
     assert make(Softmax(3, 1))[0].balanced(at[:2]) is not None
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("h", ["equal", "equal and negative", "positive", "of both signs"])
+def test_weighted_products_of_columns(h, intercept):
+    rng = np.random.default_rng(0)
+    X, some = rng.normal(size=(N, D)), rng.normal(size=N)
+    each = {
+        "equal": np.full(N, 0.3),
+        "equal and negative": np.full(N, -0.3),
+        "positive": np.abs(some),
+        "of both signs": some,
+    }[h]
+    rows = np.column_stack([X, np.ones(N)]) if intercept else X
+    np.testing.assert_allclose(
+        weighted_gram(X, intercept, each), (rows.T * each) @ rows, rtol=1e-13, atol=1e-13
+    )
+    assert not weighted_gram(X[:0], intercept, each[:0]).any()

@@ -1,7 +1,8 @@
 """What a fit of a logistic regression keeps for inference: its likelihood and its information.
 
 Newton's method ends with the Hessian at the minimum, so that keeping it costs nothing; it is
-inverted when it is first asked for.
+inverted when it is first asked for.  Of many rows it is that of a point close to the minimum
+(`suffice.linear.newton.CLOSE`): `at` replaces it where the rows are at hand.
 
 Several classes without a reference class have coefficients that add up to zero over the classes;
 the covariance is that of the coefficients less their mean over the classes.
@@ -10,11 +11,12 @@ the covariance is that of the coefficients less their mean over the classes.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from suffice.fitting.registry import register
@@ -85,6 +87,17 @@ class ClassLikelihood:
         symmetric = bool(getattr(objective.loss, "symmetric", False))
         penalised = bool(objective.l2.any())
         return cls(hessian, objective.columns, symmetric, factors, total, -loss, null, penalised)
+
+    def at(self, information: Array, loss: float) -> ClassLikelihood:
+        """With the information and the loss of all rows at another point, the fit itself."""
+        return replace(self, information=information, log_likelihood=-loss)
+
+    def row_weights(self, codes: NDArray[np.int64], given: Array | None) -> Array | None:
+        """What rows of these classes and weights counted in the fit."""
+        if (self.factors == 1).all():
+            return given
+        factors = np.asarray(self.factors[codes])
+        return factors if given is None else factors * given
 
     @property
     def n_predictors(self) -> int:

@@ -377,6 +377,8 @@ def _joining(
     n_support: int,
 ) -> Indices:
     """Columns outside the working set that would rather join: the most eager ones."""
+    if len(chosen) == np.count_nonzero(usable):
+        return np.zeros(0, dtype=np.intp)
     noise = 8 * UNIT * np.sqrt(problem.squares * problem.total)
     excess = penalty.excess(slope) - (ROOM - 1) * penalty.l1 - noise
     excess[~usable] = -1.0
@@ -415,26 +417,55 @@ def duality_gap(
     penalty : Penalty
     error : float or array of shape (columns,)
     """
+    one = Penalty(penalty.l1[None], penalty.l2[None], penalty.positive)
+    gaps, violations = duality_gaps(
+        theta[None], slope[None], np.array([residual_square]), one, error
+    )
+    return Gap(float(gaps[0]), float(violations[0]))
+
+
+def duality_gaps(
+    theta: Array, slope: Array, residual_squares: Array, penalty: Penalty, error: Any = 0.0
+) -> tuple[Array, Array]:
+    """`duality_gap` of many points, each with its own penalty: gaps and violations.
+
+    Parameters
+    ----------
+    theta, slope : arrays of shape (points, columns)
+    residual_squares : array of shape (points,)
+    penalty : Penalty
+        Its arrays of shape (points, columns).
+    error : float or array of shape (columns,) or (points, columns)
+    """
     g = slope - penalty.l2 * theta
     wrong = np.where(
         theta != 0, np.abs(g - penalty.l1 * np.sign(theta)), np.maximum(penalty.excess(g), 0.0)
     )
     size = penalty.l1 + np.abs(slope)
-    violation = float((wrong / np.where(size > 0, size, 1.0)).max(initial=0.0))
-    if not penalty.l1.any():
+    violations = (wrong / np.where(size > 0, size, 1.0)).max(axis=1, initial=0.0)
+    gaps = _gaps_of_dual_points(theta, slope, g, residual_squares, penalty, error)
+    smooth = ~penalty.l1.any(axis=1)
+    if smooth.any():
         # Without l1 a dual point is not at hand; with l2 the objective is strongly convex.
         wrong = wrong + error
-        if (penalty.l2[wrong > 0] > 0).all():
-            some = wrong > 0
-            return Gap(float((np.square(wrong[some]) / penalty.l2[some]).sum() / 2), violation)
-        return Gap(np.nan, violation)
+        flat = (wrong > 0) & (penalty.l2 <= 0)
+        bends = np.where(penalty.l2 > 0, penalty.l2, 1.0)
+        bounds = np.where(flat.any(axis=1), np.nan, (np.square(wrong) / bends).sum(axis=1) / 2)
+        gaps = np.where(smooth, bounds, gaps)
+    return gaps, violations
+
+
+def _gaps_of_dual_points(
+    theta: Array, slope: Array, g: Array, residual_squares: Array, penalty: Penalty, error: Any
+) -> Array:
     # What is rounded here counts as an error, too.
     error = error + 2 * UNIT * (np.abs(slope) + penalty.l2 * np.abs(theta))
     outward = penalty.excess(g) + penalty.l1 + error
     pressing = outward > penalty.l1
-    t = float((penalty.l1[pressing] / outward[pressing]).min(initial=1.0))
+    shares = np.where(pressing, penalty.l1, 1.0) / np.where(pressing, outward, 1.0)
+    t = shares.min(axis=1, initial=1.0)[:, None]
     loose = penalty.l1 * np.abs(theta) - t * theta * g + t * np.abs(theta) * error
     loose += 4 * UNIT * np.abs(theta) * (penalty.l1 + np.abs(g))
-    squares = max(residual_square, 0.0) + float((penalty.l2 * np.square(theta)).sum())
-    short = 1 - t + 2 * UNIT if t < 1 else 0.0
-    return Gap(short**2 * squares / 2 + float(np.maximum(loose, 0.0).sum()), violation)
+    squares = np.maximum(residual_squares, 0.0) + (penalty.l2 * np.square(theta)).sum(axis=1)
+    short = np.where(t < 1, 1 - t + 2 * UNIT, 0.0)[:, 0]
+    return np.asarray(short**2 * squares / 2 + np.maximum(loose, 0.0).sum(axis=1))

@@ -49,6 +49,10 @@ FULL_LEVERAGE = 1e-10
 """A leverage this near to 1 is 1: the row alone decides a coefficient."""
 
 
+NOT_THE_ROWS = "these are not the rows of the fit: "
+GIVE_THE_SAME = "give the same X, y and sample_weight (or source) again"
+
+
 class RowScores(NamedTuple):
     """The scores of some rows of positive weight, in coordinates in which H is the identity.
 
@@ -131,15 +135,20 @@ def robust(
         meats, weight = sums.values[0], float(sums.values[1])
         factor = (W / (W - p) if W > p else np.nan) if kind == "HC1" else 1.0
         note = f"heteroscedasticity-consistent ({kind})"
-    if not abs(weight - W) <= 1e-9 * W:
-        raise ValueError(
-            f"these are not the rows of the fit: their weights add up to {weight:g}, and in the "
-            f"fit it was {W:g}; give the same X, y and sample_weight (or source) again"
-        )
+    check_weight(weight, W)
     with one_blas_thread():
         T = _observed(bread, source, run)
         roots = np.stack([T @ root_of(meat) for meat in meats]) * np.sqrt(factor)
     return Uncertainty(roots, bread.null_space, df, kind, note, bread.root)
+
+
+def check_weight(weight: float, in_the_fit: float) -> None:
+    """Raise unless rows have the weight of those of the fit."""
+    if not abs(weight - in_the_fit) <= 1e-9 * in_the_fit:
+        raise ValueError(
+            f"{NOT_THE_ROWS}their weights add up to {weight:g}, and in the fit it was "
+            f"{in_the_fit:g}; {GIVE_THE_SAME}"
+        )
 
 
 def _observed(bread: Bread, source: Source, run: Callable[..., Any]) -> Array:

@@ -22,11 +22,11 @@ from suffice.linear.glm_start import intercept_alone, mean_target, some_offsets,
 from suffice.linear.laplace import Laplace, effective_parameters, smallest
 from suffice.linear.newton import Directions, Newton
 from suffice.linear.objective import Columns, Objective, Target, present
-from suffice.linear.response import Response
+from suffice.linear.response import Response, by_count
 from suffice.linear.survey import Survey
 from suffice.numerics.double_double import Array
 from suffice.sources import Block
-from suffice.statistics.curvature import Curvature, predictors
+from suffice.statistics.curvature import Curvature, Derivatives
 from suffice.statistics.sums import Sums
 
 T = TypeVar("T")
@@ -69,6 +69,23 @@ class LastPass:
         return self.curvature.nbytes + self.sums.nbytes
 
 
+class KeepingPredictors:
+    """A loss that keeps the predictors at which it is taken, those of some rows after others."""
+
+    n_predictors = 1
+
+    def __init__(self, loss: GeneralizedLoss) -> None:
+        self.loss, self.seen = loss, [np.zeros(0)]
+
+    def __call__(self, y: Array, eta: Array, order: int) -> Derivatives:
+        self.seen.append(eta[0])
+        return self.loss(y, eta, order)
+
+    def predictors(self) -> Array:
+        """Of all rows."""
+        return np.concatenate(self.seen)
+
+
 def last_pass(
     objective: Objective, parameters: Array, null: Callable[[Target], Array], typical: float
 ) -> Pass:
@@ -79,39 +96,48 @@ def last_pass(
     objective : Objective
     parameters : array of shape (1, parameters)
     null : function of a block's target
-        The predictors of a model with an intercept alone.
+        The deviances under a model with an intercept alone.
     typical : float
         A mean that is far from the bounds.
     """
     loss = objective.loss
     assert isinstance(loss, GeneralizedLoss)
     response, link = loss.response, loss.link
-    objective = replace(objective, loss=replace(loss, expected=True))
     order = 2 if parameters.size <= MOST_INFORMATION else 1
 
     def summarize(block: Block) -> LastPass:
         block = present(block)
-        curvature = objective.summarize(block, parameters, order)
-        columns, target = objective.columns, objective.target(block)
-        rows = columns.centred(columns.chosen(block.X))
-        eta = predictors(rows, parameters / columns.divisor)[0]
-        eta = eta if target.offset is None else eta + target.offset
+        keeping = KeepingPredictors(replace(loss, expected=True))
+        curvature = replace(objective, loss=keeping).summarize(block, parameters, order)
+        target, eta = objective.target(block), keeping.predictors()
+        base = log_base(response, block, target, np.nan)
         plain = np.ones(block.n_rows) if block.weight is None else block.weight
-        weight = plain if target.weight is None else target.weight
+        if target.weight is not None and not target.weight.all():
+            # Rows of no trials have no predictors either.
+            there = np.flatnonzero(target.weight)
+            target, plain = target.of(there), plain[there]
         with np.errstate(all="ignore"):
             deviance, chi = response.deviance_and_pearson(target.y, link, eta)
-            null_deviance, _ = response.deviance_and_pearson(target.y, link, null(target))
-        bounded = np.zeros(block.n_rows)
-        if response.domain != "real":
-            mu, near = loss.mean(eta), AT_THE_BOUND * typical
-            bounded += (mu < near) | ((1 - mu < near) & (response.domain == "unit"))
-        there = weight > 0
-        parts = [plain, weight * deviance, weight * chi, weight * null_deviance, weight * bounded]
-        sums = [float(np.sum(part, where=there)) for part in parts]
-        base = log_base(response, block, target, np.nan)
-        return LastPass(curvature, Sums((np.array([*sums, base]),)))
+            parts = [deviance, chi, null(target), _at_the_bound(loss, eta, AT_THE_BOUND * typical)]
+        weight = target.weight
+        sums = [float((part if weight is None else part * weight).sum()) for part in parts]
+        return LastPass(curvature, Sums((np.array([plain.sum(), *sums, base]),)))
 
     return Pass("information", summarize)
+
+
+def _at_the_bound(loss: GeneralizedLoss, eta: Array, near: float) -> Array:
+    """1 for each row whose mean is within `near` of a bound of its domain, else 0."""
+    if loss.response.domain == "real" or not len(eta):
+        return np.zeros(len(eta))
+
+    def away(mu: Array) -> Array:
+        return np.minimum(mu, 1 - mu) if loss.response.domain == "unit" else mu
+
+    # Means rise or fall with the predictors: where those at both ends are inside, all are.
+    if (away(loss.mean(np.array([eta.min(), eta.max()]))) >= near).all():
+        return np.zeros(len(eta))
+    return np.asarray(away(loss.mean(eta)) < near, dtype=np.float64)
 
 
 def log_base(response: Response, block: Block, target: Target, dispersion: float) -> float:
@@ -220,12 +246,11 @@ def _whole(method: Generator[Pass, Any, T]) -> Generator[Any, Any, T]:
 def _null_model(
     objective: Objective, loss: GeneralizedLoss, survey: Survey, max_iter: int
 ) -> Generator[Pass, Any, Callable[[Target], Array]]:
-    """The predictors of a model with an intercept alone: constant, unless there is an offset."""
+    """The deviances under a model with an intercept alone: one mean, unless there is an offset."""
     some = some_offsets(objective, survey)
     if some is None:
-        with np.errstate(all="ignore"):
-            middle = loss.link(np.array(mean_target(survey)))
-        return lambda target: np.full(len(target.y), middle)
+        mean = mean_target(survey)
+        return lambda target: by_count(lambda y: loss.deviance(y, np.full(len(y), mean)), target.y)
     start = intercept_alone(loss, survey, some)
     n_given, nothing = objective.columns.n_given, np.zeros(0)
     columns = Columns(nothing, nothing, True, np.zeros(0, dtype=np.intp), n_given)
@@ -234,7 +259,12 @@ def _null_model(
         Newton(alone), np.full((1, 1), start), tol=1e-10, max_iter=max_iter, step="null model"
     )
     constant = float(found.parameters[0, 0])
-    return lambda target: constant + np.asarray(target.offset)
+
+    def deviances(target: Target) -> Array:
+        eta = constant + np.asarray(target.offset)
+        return loss.response.deviance_and_pearson(target.y, loss.link, eta)[0]
+
+    return deviances
 
 
 def _settled(

@@ -1,11 +1,14 @@
 """What a logistic regression says about its own uncertainty: `summary` and `predictive`.
 
 A fit keeps its likelihood and the information where that costs next to nothing
-(`suffice.linear.class_likelihood`); elsewhere, `summary` makes them from the rows.
+(`suffice.linear.class_likelihood`); elsewhere, `summary` makes them from the rows.  What is kept
+may be the information of a point near the fit: given the rows, `summary` takes it at the fit
+itself, and sees by the objective there whether they are the rows of the fit.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +19,20 @@ from sklearn.utils.validation import check_is_fitted
 from suffice.engines.workers import one_blas_thread
 from suffice.linear.class_likelihood import MOST_PARAMETERS, ClassLikelihood
 from suffice.linear.class_prediction import ClassPrediction, predicted_classes
-from suffice.linear.covariance import checked_kind
+from suffice.linear.covariance import (
+    GIVE_THE_SAME,
+    NOT_THE_ROWS,
+    check_weight,
+    checked_kind,
+)
 from suffice.linear.logistic_summary import LogisticSummary, summarize_logistic
+from suffice.linear.losses import COMPILED_FROM, Logistic, Softmax
+from suffice.linear.objective import Objective, Target
 from suffice.linear.summary import checked_level
 from suffice.linear.survey import Survey, stride_of, survey_pass
+from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
+from suffice.statistics.curvature import Curvature
 from suffice.statistics.labels import codes_among
 
 if TYPE_CHECKING:
@@ -28,7 +40,9 @@ if TYPE_CHECKING:
 else:
     Model = object
 
-NOT_THE_ROWS = "these are not the rows of the fit: "
+SAME_OBJECTIVE = 1e-6
+"""Share of the loss of knowing nothing, or of the objective if that is larger, within which the
+objective at a fit is the same again.  That of n other rows of the same kind is off by some 1/√n."""
 
 
 class LogisticInference(Model):
@@ -64,7 +78,9 @@ class LogisticInference(Model):
             the scores of the rows, if only the rows, or the clusters of rows, are independent.
         X, y, sample_weight : optional
             The rows of the fit (or a Source as `X`), for all but "nonrobust", and for fits on
-            so many rows that the information was not kept: it is kept from then on.
+            so many rows that the information was not kept: it is kept from then on.  With
+            the rows, the information is that of the fit to all digits; what a fit of many
+            rows keeps gives standard errors to four or five.
         clusters : array of shape (rows,), str or Source, optional
             For "cluster": a label for each row, the name of a column of `X`, or a source
             whose target are the labels.  Their sums are kept: clusters × coefficients numbers.
@@ -102,17 +118,19 @@ class LogisticInference(Model):
         return predicted_classes(self, X, laplace, level)
 
     def _known(self, source: Source | None) -> ClassLikelihood:
-        """The likelihood and the information at the fit: kept, or made from the rows."""
-        if getattr(self, "_likelihood", None) is None:
+        """The likelihood and the information: kept, or made from the rows at the fit."""
+        known: ClassLikelihood | None = getattr(self, "_likelihood", None)
+        if known is None:
             self._check_smooth()
             if source is None:
                 raise ValueError(
                     "the fit kept no information, as it had many rows or columns: give its rows "
                     "once, as in summary(X=X, y=y) or summary(X=source)"
                 )
-            self._likelihood = self._likelihood_of(source)
-        assert self._likelihood is not None
-        return self._likelihood
+            known = self._likelihood = self._likelihood_of(source)
+        elif source is not None:
+            known = self._taken_again(known, source)
+        return known
 
     def _check_smooth(self) -> None:
         """Raise unless the fit is a minimum about which the objective is a bowl."""
@@ -139,13 +157,48 @@ class LogisticInference(Model):
         survey: Survey = self._pass(source, asked.summarize)
         if survey.labels.tolist() != self.classes_.tolist():
             raise ValueError(NOT_THE_ROWS + "they hold other classes")
-        objective = self._objective(survey)
+        objective, factors = self._objective(survey), self._class_factors(survey)
+        at, hessian = self._at_the_fit(objective, source)
+        return ClassLikelihood.of(objective, hessian, at.loss, factors, survey.label_weights)
+
+    def _taken_again(self, kept: ClassLikelihood, source: Source) -> ClassLikelihood:
+        """The likelihood at the fit itself instead of near it, by one pass over its rows."""
+        loss: Logistic | Softmax = self._fitted_loss()
+        columns = kept.columns
+        if isinstance(loss, Logistic):
+            loss = replace(loss, compiled=source.count_rows() >= COMPILED_FROM)
+        l1, l2 = np.zeros((2, loss.n_predictors, columns.n_parameters))
+        l2[:, : len(columns.scale)] = self._l2() / columns.scale**2
+
+        def target(block: Block) -> Target:
+            codes = self._codes(block)
+            return Target(codes.astype(np.float64), kept.row_weights(codes, block.weight))
+
+        at, hessian = self._at_the_fit(Objective(loss, columns, l2, l1, target), source, kept)
+        return kept.at(hessian, at.loss)
+
+    def _at_the_fit(
+        self, objective: Objective, source: Source, kept: ClassLikelihood | None = None
+    ) -> tuple[Curvature, Array]:
+        """Loss and derivatives of the rows at the fit; an error unless they are its rows."""
         parameters = objective.columns.from_user(self.coef_, np.atleast_1d(self.intercept_))
         summarize = partial(objective.summarize, parameters=parameters, order=2)
-        factors = self._class_factors(survey)
-        at = self._pass(source, summarize)
+        at: Curvature = self._pass(source, summarize)
         hessian = objective.hessian(at)
-        return ClassLikelihood.of(objective, hessian, at.loss, factors, survey.label_weights)
+        if kept is not None:
+            check_weight(at.weight, kept.weight)
+        now, then = objective.value(at, parameters), self.certificate_.measures["objective"]
+        allowed = SAME_OBJECTIVE * max(then, at.weight * np.log(len(self.classes_)))
+        if self.certificate_.holds:
+            # What was measured may be the objective before a last step of about that distance.
+            step = self.certificate_.measures.get("distance", 0.0) * np.linalg.norm(parameters)
+            allowed += step**2 * np.trace(hessian)
+        if not abs(now - then) <= allowed:
+            raise ValueError(
+                f"{NOT_THE_ROWS}at its coefficients their objective is {now:.9g}, and in the fit "
+                f"it was {then:.9g}; {GIVE_THE_SAME}, and leave the model's parameters as they were"
+            )
+        return at, hessian
 
     def _codes(self, block: Block) -> NDArray[np.int64]:
         """The place of each row's label among the classes of the fit."""

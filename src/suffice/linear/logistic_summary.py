@@ -154,9 +154,7 @@ def bread_of(model: Any, known: ClassLikelihood) -> Bread:
         leverage = None
         if len(towards) == 1:
             leverage = found.hessian[0, 0] * np.square(towards[0]).sum(axis=1)
-        weight = known.factors[codes]
-        weight = weight if block.weight is None else weight * block.weight
-        return RowScores(scores[None], leverage, weight)
+        return RowScores(scores[None], leverage, known.row_weights(codes, block.weight))
 
     root, null_space = known.stacked()
     return Bread(root, null_space, known.weight, row_scores, known.n_parameters)

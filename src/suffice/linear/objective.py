@@ -62,7 +62,7 @@ class Target(NamedTuple):
     weight: Array | None
     offset: Array | None = None
 
-    def of(self, rows: slice) -> Target:
+    def of(self, rows: slice | NDArray[np.intp]) -> Target:
         """That of some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
         offset = None if self.offset is None else self.offset[rows]

@@ -16,13 +16,14 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.linear.coordinate_descent import (
     Descent,
     Indices,
     Penalty,
     WorkingSet,
-    duality_gap,
+    duality_gaps,
     nothing_yet,
     solve_penalised,
 )
@@ -155,6 +156,15 @@ class Exact(NamedTuple):
         return cls(coef, intercept, solution.digits, solution.condition, solution.proved)
 
 
+class Step(NamedTuple):
+    """Where the descent for one penalty ended."""
+
+    penalty: Penalty
+    strength: Strength
+    last: Descent
+    support: Indices
+
+
 class OneTarget:
     """The problem of one target, for many penalties one after the other.
 
@@ -190,25 +200,49 @@ class OneTarget:
 
     def solve(self, strength: Strength) -> SparseSolution | None:
         """The solution; None where float64 moments do not suffice for it."""
-        penalty = strength.penalty(self.weight, self.deviation)
-        if not strength.positive and not penalty.l1.any():
-            return self._least_squares(penalty, strength)
-        self.last = solve_penalised(
-            self.problem, penalty, self.last, self.working, strength.most_sweeps
-        )
-        support = self.last.support
-        exact = self._with_signs(penalty, strength, support)
-        if exact is None:
-            return None
-        slope = self._slope(support, exact.coef)
-        if self._is_optimal(exact, slope, penalty, support):
-            return self._certified(exact, slope, penalty, support, True)
-        # Not unique, or not found: what coordinate descent says, and its gap.
-        theta = self.last.theta[support]
-        mean = self.equations.x_mean[support]
+        found = self.solve_in_turn([strength])
+        return None if found is None else found[0]
+
+    def solve_in_turn(self, strengths: Sequence[Strength]) -> list[SparseSolution] | None:
+        """The solutions of penalties, each descent from where the one before it ended.
+
+        Only the descents wait for each other: what comes after them is done for all together.
+        All strengths are alike in `positive` and `standardize`.
+        """
+        found: dict[int, SparseSolution | None] = {}
+        steps: dict[int, Step] = {}
+        for i, strength in enumerate(strengths):
+            penalty = strength.penalty(self.weight, self.deviation)
+            if not strength.positive and not penalty.l1.any():
+                found[i] = self._least_squares(penalty, strength)
+                continue
+            self.last = solve_penalised(
+                self.problem, penalty, self.last, self.working, strength.most_sweeps
+            )
+            steps[i] = Step(penalty, strength, self.last, self.last.support)
+        if steps:
+            found.update(zip(steps, self._settled(list(steps.values())), strict=True))
+        solutions = [found[i] for i in range(len(strengths))]
+        known = [solution for solution in solutions if solution is not None]
+        return known if len(known) == len(solutions) else None
+
+    def _settled(self, steps: list[Step]) -> Sequence[SparseSolution | None]:
+        """The solutions with the signs that the descents found."""
+        quickly = self._quickly(steps) if self.quick else {}
+        exacts: list[Exact] = []
+        for i, step in enumerate(steps):
+            exact = quickly.get(i) or self._with_signs(step)
+            if exact is None:
+                return [None] * len(steps)
+            exacts.append(exact)
+        return self._certified(steps, exacts, self._loose)
+
+    def _loose(self, step: Step, exact: Exact) -> Exact:
+        """Not unique, or not found: what coordinate descent says."""
+        theta = step.last.theta[step.support]
+        mean = self.equations.x_mean[step.support]
         intercept = float((self.equations.y_mean - (mean * theta).sum()).round()[0])
-        loose = exact._replace(coef=theta, intercept=intercept, digits=0.0, proved=True)
-        return self._certified(loose, self._slope(support, theta), penalty, support, False)
+        return exact._replace(coef=theta, intercept=intercept, digits=0.0, proved=True)
 
     def _least_squares(self, penalty: Penalty, strength: Strength) -> SparseSolution | None:
         l2: Any = penalty.l2
@@ -219,27 +253,59 @@ class OneTarget:
             return None
         every = np.arange(len(self.deviation))
         self.last = Descent(solution.coef.round()[:, 0], self.problem.linear, 0, True)
-        exact = Exact.of(solution)
-        found = self._certified(exact, self._slope(every, exact.coef), penalty, every, True)
+        step = Step(penalty, strength, self.last, every)
+        found = self._certified([step], [Exact.of(solution)], None)[0]
         return replace(found, rank=None if l2.any() else solution.rank)
 
-    def _with_signs(self, penalty: Penalty, strength: Strength, support: Indices) -> Exact | None:
+    def _with_signs(self, step: Step) -> Exact | None:
         """The least-squares problem of the support, with its signs."""
-        e = self.equations
-        signs = np.sign(self.last.theta[support])
-        few = penalty.of(support)
-        B = DoubleDouble.of(e.B)[support] - (few.l1 * signs)[:, None]
-        y_magnitude = e.y_magnitude
+        strength, support, few = step.strength, step.support, step.penalty.of(step.support)
         l2: Any = few.l2
-        if strength.standardize and len(support):
+        if strength.standardize and len(support) and l2.any():
+            factor = self.weight * strength.alpha * (1 - strength.l1_ratio)
+            l2 = self.equations.x_variance()[support] * factor
+        solution = self.solver(self._restricted([step]), l2)
+        return None if solution is None else Exact.of(solution)
+
+    def _quickly(self, steps: list[Step]) -> dict[int, Exact]:
+        """The same to ten digits, for those steps for which float64 is proved to give them.
+
+        Steps of the same support have the same system, if l2 is the same too: its sides then
+        take the place of targets.
+        """
+        groups: dict[tuple[bytes, bytes], list[int]] = {}
+        for i, step in enumerate(steps):
+            if len(step.support):
+                key = step.support.tobytes(), step.penalty.l2.tobytes()
+                groups.setdefault(key, []).append(i)
+        found: dict[int, Exact] = {}
+        waiting = list(groups.values())
+        while waiting:
+            members = waiting.pop()
+            some = [steps[i] for i in members]
+            l2 = some[0].penalty.l2[some[0].support]
+            line = solve_together(self._restricted(some), l2[None])[0]
+            if line is not None:
+                for i, coef, intercept in zip(members, line.coef.T, line.intercept, strict=True):
+                    found[i] = Exact(coef, float(intercept), 10.0, np.nan, True)
+            elif len(members) > 1:
+                # One of them may have spoilt it for the others.
+                waiting += [[i] for i in members]
+        return found
+
+    def _restricted(self, steps: list[Step]) -> NormalEquations:
+        """The equations of steps of the same support: a target for each."""
+        e, support = self.equations, steps[0].support
+        l1 = np.stack([step.penalty.l1[support] for step in steps], axis=1)
+        signs = np.stack([np.sign(step.last.theta[support]) for step in steps], axis=1)
+        B = DoubleDouble.of(e.B)[support] - l1 * signs
+        y_magnitude = e.y_magnitude
+        if steps[0].strength.standardize and len(support):
             # A penalty made from the moments shares their error.
             scatter = _rounded(e.x_scatter)[support]
-            share = few.l1 * np.sqrt(e.x_magnitude[support]) / scatter / 2
-            y_magnitude = np.square(np.sqrt(y_magnitude) + share.max())
-            if l2.any():
-                factor = self.weight * strength.alpha * (1 - strength.l1_ratio)
-                l2 = e.x_variance()[support] * factor
-        restricted = replace(
+            share = l1 * (np.sqrt(e.x_magnitude[support]) / scatter)[:, None] / 2
+            y_magnitude = np.square(np.sqrt(y_magnitude) + share.max(axis=0))
+        return replace(
             e,
             A=e.A[np.ix_(support, support)],
             B=B if isinstance(e.A, DoubleDouble) else B.round(),
@@ -249,75 +315,104 @@ class OneTarget:
             x_scatter=e.x_scatter[support],
             y_magnitude=y_magnitude,
         )
-        if self.quick and len(support):
-            line = solve_together(restricted, few.l2[None])[0]
-            if line is not None:
-                return Exact(line.coef[:, 0], float(line.intercept[0]), 10.0, np.nan, True)
-        solution = self.solver(restricted, l2)
-        return None if solution is None else Exact.of(solution)
 
-    def _is_optimal(
-        self, exact: Exact, slope_and_error: tuple[Array, Array], penalty: Penalty, support: Indices
-    ) -> bool:
-        """Whether the signs are as they were, and no other column wants to join."""
-        if not np.array_equal(np.sign(exact.coef), np.sign(self.last.theta[support])):
-            return False
-        slope, error = slope_and_error
-        excess = penalty.excess(slope)
-        excess[support] = -np.inf
-        return bool((excess <= 1e-11 * penalty.l1 + error).all())
+    def _slopes(self, coefs: Array, sizes: Array) -> tuple[Array, Array]:
+        """xⱼ·(y − Xθ) of each θ, and a bound on its error, that of the moments included.
 
-    def _slope(self, support: Indices, theta: Array) -> tuple[Array, Array]:
-        """xⱼ·(y − Xθ), and a bound on its error, that of the moments included."""
-        e = self.equations
-        size = np.abs(_rounded(e.A)[support]).T @ np.abs(theta) + np.abs(self.problem.linear)
+        Parameters
+        ----------
+        coefs : array of shape (points, columns)
+        sizes : array of shape (points,)
+            How many entries of each are in its support.
+        """
+        e, terms = self.equations, sizes[:, None]
+        used = np.flatnonzero(coefs.any(axis=0))
+        few, A = coefs[:, used], self.problem.A[used]
+        size = np.abs(few) @ np.abs(A) + np.abs(self.problem.linear)
         if isinstance(e.A, DoubleDouble) and not self.quick:
-            coef = np.zeros((len(size), 1))
-            coef[support, 0] = theta
-            fitted = product(e.A, DoubleDouble.of(coef))
-            slope = (DoubleDouble.of(e.B) - fitted).round()[:, 0]
-            error = UNIT * np.abs(slope) + (len(support) + 4) * UNIT**2 * 8 * size
+            fitted = product(e.A, DoubleDouble.of(np.ascontiguousarray(coefs.T)))
+            slopes = (DoubleDouble.of(e.B) - fitted).round().T
+            error = UNIT * np.abs(slopes) + (terms + 4) * UNIT**2 * 8 * size
         else:
-            slope = self.problem.slope(support, theta)
-            error = (len(support) + 2) * UNIT * size
+            slopes = self.problem.linear - few @ A
+            error = (terms + 2) * UNIT * size
         root = np.sqrt(e.x_magnitude)
-        pull = root[support] @ np.abs(theta) + np.sqrt(e.y_magnitude[0])
-        return slope, error + e.error_unit * root * pull
+        pull = np.abs(coefs) @ root + np.sqrt(e.y_magnitude[0])
+        return slopes, error + e.error_unit * root * pull[:, None]
 
     def _certified(
-        self,
-        solution: Exact,
-        slope_and_error: tuple[Array, Array],
-        penalty: Penalty,
-        support: Indices,
-        unique: bool,
-    ) -> SparseSolution:
-        coef = np.zeros(len(self.deviation))
-        coef[support] = solution.coef
-        slope, error = slope_and_error
-        total, W = self.problem.total, self.weight
-        squares = max(total - float(coef @ (self.problem.linear + slope)), 0.0)
-        usable = self.problem.squares > 0
-        gap = duality_gap(coef[usable], slope[usable], squares, penalty.of(usable), error[usable])
-        cost = float((penalty.l1 * np.abs(coef) + penalty.l2 * np.square(coef) / 2).sum())
-        outside = usable & (coef == 0)
-        margin = -penalty.excess(slope) - error
-        least_squares = not penalty.l1.any()
-        return SparseSolution(
-            coef=coef,
-            intercept=solution.intercept,
-            objective=(squares / 2 + cost) / W,
-            gap=gap.gap / W,
-            scale=total / W,
-            violation=gap.violation,
-            digits=solution.digits if unique else 0.0,
-            condition=solution.condition,
-            sweeps=self.last.sweeps,
-            rests=self.last.done,
-            certain=unique and (least_squares or bool((margin[outside] > 0).all())),
-            least_squares=least_squares,
-            proved=solution.proved,
+        self, steps: list[Step], exacts: list[Exact], loose: Callable[[Step, Exact], Exact] | None
+    ) -> list[SparseSolution]:
+        """What the systems of the supports gave, with what is known about it.
+
+        Where that is not optimal, what `loose` gives instead; None if there is no question.
+        """
+        signs = np.sign([step.last.theta for step in steps])
+        penalty = Penalty(
+            np.stack([step.penalty.l1 for step in steps]),
+            np.stack([step.penalty.l2 for step in steps]),
+            steps[0].penalty.positive,
         )
+        sizes = np.array([len(step.support) for step in steps])
+        coefs = self._placed(steps, exacts)
+        slopes, errors = self._slopes(coefs, sizes)
+        unique = np.ones(len(steps), dtype=bool)
+        if loose is not None:
+            # Whether the signs are as they were, and no other column wants to join.
+            stays = (signs != 0) | (penalty.excess(slopes) <= 1e-11 * penalty.l1 + errors)
+            unique = (stays & (np.sign(coefs) == signs)).all(axis=1)
+            if not unique.all():
+                pairs = zip(steps, exacts, unique, strict=True)
+                exacts = [e if good else loose(step, e) for step, e, good in pairs]
+                coefs = self._placed(steps, exacts)
+                slopes, errors = self._slopes(coefs, sizes)
+        return self._told(steps, exacts, coefs, slopes, errors, penalty, unique)
+
+    def _placed(self, steps: list[Step], exacts: list[Exact]) -> Array:
+        coefs = np.zeros((len(steps), len(self.deviation)))
+        for row, step, exact in zip(coefs, steps, exacts, strict=True):
+            row[step.support] = exact.coef
+        return coefs
+
+    def _told(
+        self,
+        steps: list[Step],
+        exacts: list[Exact],
+        coefs: Array,
+        slopes: Array,
+        errors: Array,
+        penalty: Penalty,
+        unique: NDArray[np.bool_],
+    ) -> list[SparseSolution]:
+        """Objectives, gaps and the like, of all steps together."""
+        total, W, usable = self.problem.total, self.weight, self.problem.squares > 0
+        squares = np.maximum(total - (coefs * (self.problem.linear + slopes)).sum(axis=1), 0.0)
+        inside = Penalty(penalty.l1[:, usable], penalty.l2[:, usable], penalty.positive)
+        gaps, violations = duality_gaps(
+            coefs[:, usable], slopes[:, usable], squares, inside, errors[:, usable]
+        )
+        costs = (penalty.l1 * np.abs(coefs) + penalty.l2 * np.square(coefs) / 2).sum(axis=1)
+        margin = -penalty.excess(slopes) - errors
+        certain = ((margin > 0) | ~usable | (coefs != 0)).all(axis=1)
+        least_squares = (penalty.l1 == 0).all(axis=1)
+        return [
+            SparseSolution(
+                coef=coefs[i].copy(),
+                intercept=exact.intercept,
+                objective=float(squares[i] / 2 + costs[i]) / W,
+                gap=float(gaps[i]) / W,
+                scale=total / W,
+                violation=float(violations[i]),
+                digits=exact.digits if unique[i] else 0.0,
+                condition=exact.condition,
+                sweeps=step.last.sweeps,
+                rests=step.last.done,
+                certain=bool(unique[i] and (least_squares[i] or certain[i])),
+                least_squares=bool(least_squares[i]),
+                proved=exact.proved,
+            )
+            for i, (step, exact) in enumerate(zip(steps, exacts, strict=True))
+        ]
 
 
 def strongest(linear: Array, unit: Penalty) -> float:
@@ -351,14 +446,13 @@ def targets_of(
     return [OneTarget(equations.for_target(t), solver, quick) for t in range(n_targets)]
 
 
-def solve_path(target: OneTarget, strengths: Sequence[Strength]) -> list[SparseSolution] | None:
+def solve_path(target: Any, strengths: Sequence[Strength]) -> list[SparseSolution] | None:
     """Solutions for many penalties, each from the next stronger one; in the order asked for."""
-    found: dict[int, SparseSolution] = {}
-    for i in sorted(range(len(strengths)), key=lambda i: -strengths[i].alpha):
-        solution = target.solve(strengths[i])
-        if solution is None:
-            return None
-        found[i] = solution
+    order = sorted(range(len(strengths)), key=lambda i: -strengths[i].alpha)
+    solutions: list[SparseSolution] | None = target.solve_in_turn([strengths[i] for i in order])
+    if solutions is None:
+        return None
+    found = dict(zip(order, solutions, strict=True))
     return [found[i] for i in range(len(strengths))]
 
 

@@ -20,7 +20,13 @@ from scipy.special import gammaln, log_wright_bessel, xlogy
 
 from suffice.fitting.registry import register
 from suffice.linear.links import LINKS, Link, Power
-from suffice.linear.response import Response, by_count, by_log_mean, poisson_term
+from suffice.linear.response import (
+    Response,
+    by_count,
+    by_log_mean,
+    poisson_term,
+    poisson_term_of_one,
+)
 from suffice.numerics.double_double import Array
 from suffice.numerics.gamma_functions import stirling_remainder
 from suffice.statistics.curvature import Derivatives
@@ -49,7 +55,7 @@ class PowerVariance(Response):
         if p == 1:
             return 2 * poisson_term(y, mu)
         if p == 2:
-            return 2 * poisson_term(np.ones_like(y), y / mu)
+            return 2 * poisson_term_of_one(y / mu)
         if p == 3:
             return np.asarray(np.square((y - mu) / mu) / y)
         saturated = np.maximum(y, 0.0) ** (2 - p) / ((1 - p) * (2 - p))

@@ -24,7 +24,7 @@ from scipy.special import xlogy
 
 from suffice.linear.links import LARGEST, SMALLEST, Jet, Link
 from suffice.numerics.double_double import Array
-from suffice.numerics.gamma_functions import deviance_term
+from suffice.numerics.gamma_functions import CLOSE_BY, deviance_term_close_by
 from suffice.statistics.curvature import Derivatives
 
 SMALL_COUNTS, MANY = 256, 1024
@@ -115,10 +115,22 @@ def poisson_term(x: Array, m: Array, log_m: Array | None = None) -> Array:
     The terms cancel only where x and m are near each other: there alone a series is summed.
     """
     log_m = np.log(m) if log_m is None else log_m
-    found = by_count(_x_log_x, x) - np.where(x > 0, x * log_m, 0.0) + (m - x)
-    near = np.abs(x - m) < 0.1 * (x + m)
-    if near.any():
-        found[near] = deviance_term(x[near], m[near])
+    away = m - x
+    found = by_count(_x_log_x, x) - np.where(x > 0, x * log_m, 0.0)
+    found += away
+    return _with_series(found, x, m, away)
+
+
+def poisson_term_of_one(m: Array) -> Array:
+    """`poisson_term` for x = 1."""
+    away = m - 1.0
+    return _with_series(away - np.log(m), np.ones_like(m), m, away)
+
+
+def _with_series(found: Array, x: Array, m: Array, away: Array) -> Array:
+    near = np.flatnonzero(np.abs(away) < CLOSE_BY * (x + m))
+    if len(near):
+        found[near] = deviance_term_close_by(x[near], m[near])
     return found
 
 

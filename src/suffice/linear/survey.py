@@ -32,6 +32,9 @@ SHARE, MOST_CELLS = 16, 1 << 22
 USEFUL = 4
 """A sample of more than a fourth of the rows saves nothing: then all are gathered."""
 
+STRIP = 1024
+"""Gathered rows at a time, in which squares are added up within a core's own cache."""
+
 NEAR = 8.0
 """Deviations up to which a column's mean is left where it is, if all columns' are."""
 
@@ -193,15 +196,19 @@ def centre_and_scale(X: Any, weight: Array | None, centred: bool) -> tuple[Array
         squares = np.asarray((X / unit).power(2).T @ weight) / total
     else:
         X = np.asarray(X, dtype=np.float64)
+        low, high = X.min(axis=0), X.max(axis=0)
         centre = (weight / total) @ X if centred else np.zeros(X.shape[1])
         if centred:
             # A constant column less its rounded mean would be a tiny intercept, not nothing.
-            centre = np.where((X == X[:1]).all(axis=0), X[0], centre)
-        away = X - centre
-        unit = np.maximum(away.max(axis=0), -away.min(axis=0))
+            centre = np.where(low == high, X[0], centre)
+        unit = np.maximum(high - centre, centre - low)
         unit = np.where(unit > 0, unit, 1.0)
-        away /= unit
-        squares = weight @ np.square(away, out=away) / total
+        squares = np.zeros(X.shape[1])
+        for start in range(0, X.shape[0], STRIP):
+            away = X[start : start + STRIP] - centre
+            away /= unit
+            squares += weight[start : start + STRIP] @ np.square(away, out=away)
+        squares /= total
     tiny = (unit < SMALLEST) & (unit > 0)
     if tiny.any():
         raise ValueError(

@@ -17,7 +17,7 @@ Reference: Ghaoui, Viallon and Rabbani, "Safe feature elimination" (2012).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -332,6 +332,10 @@ class OneTargetOfColumns:
         support = self.last.support
         theta = self._refined(penalty, support, self.last.theta[support])
         return self._certified(penalty, support, theta)
+
+    def solve_in_turn(self, strengths: Sequence[Strength]) -> list[SparseSolution]:
+        """The solutions for some penalties, one after the other."""
+        return [self.solve(strength) for strength in strengths]
 
     def _refined(self, penalty: Penalty, support: Indices, theta: Array) -> Array:
         """θ with the residual of the rows, not that of their products, at its optimum."""

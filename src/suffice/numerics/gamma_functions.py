@@ -27,6 +27,9 @@ BERNOULLI = np.array([1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 
 _TWICE = 2.0 * np.arange(1, 8)
 SERIES_FROM = 10.0
 
+CLOSE_BY = 0.1
+"""Relative to their sum, by how much two numbers may differ for a series in that share."""
+
 
 def stirling_remainder(x: Any) -> Array:
     """log Γ(x) − (x log x − x) for x > 0."""
@@ -83,15 +86,21 @@ def deviance_term(x: Any, m: Any, log_m: Any = None) -> Array:
     x, m = (np.asarray(value, dtype=np.float64) for value in (x, m))
     with np.errstate(all="ignore"):
         log_m = np.log(m) if log_m is None else log_m
-        v = (x - m) / (x + m)
-        near = np.abs(v) < 0.1
-        # With log(x/m) = 2 artanh v, the first two terms of the expansion cancel m − x.
-        u = np.where(near, v, 0.0)
-        terms = np.polynomial.polynomial.polyval(u * u, 1 / np.arange(3.0, 19.0, 2.0))
-        close = (x - m) * u + 2 * x * u**3 * terms
+        near = np.abs((x - m) / (x + m)) < CLOSE_BY
         far = x * log_ratio(np.where(x > 0, x, 1.0), m, log_m) + (m - x)
         far = np.where(x > 0, far, m)
+        close = deviance_term_close_by(x, np.where(near, m, x))
     return np.where(near, close, far)
+
+
+def deviance_term_close_by(x: Array, m: Array) -> Array:
+    """`deviance_term` for |x − m| below `CLOSE_BY` times x + m."""
+    # With log(x/m) = 2 artanh v, the first two terms of the expansion cancel m − x.
+    away = x - m
+    v = away / (x + m)
+    square = v * v
+    terms = np.polynomial.polynomial.polyval(square, 1 / np.arange(3.0, 19.0, 2.0))
+    return np.asarray(away * v + 2 * x * (v * square) * terms)
 
 
 def log_ratio(x: Any, m: Any, log_m: Any = None) -> Array:

@@ -198,6 +198,8 @@ def weighted_gram(X: Any, intercept: bool, h: Array) -> Array:
         inner = np.empty((d, d))
         sparse_gram(X.data.astype(np.float64, copy=False), *parts, h, inner)
         out[:d, :d] = inner
+    elif h.size and h.min() == h.max():
+        out[:d, :d] = h[0] * (X.T @ X)
     elif h.min(initial=0.0) >= 0:
         # A product of a matrix with itself takes half the work.
         rooted = X * np.sqrt(h)[:, None]
