@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from suffice.kernels.compile import kernel
 from suffice.kernels.double_double import two_sum
-from suffice.kernels.exponential import LOWEST, exp_in_place
+from suffice.kernels.exponential import LOWEST, exp_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -143,7 +143,7 @@ def add_terms(away: Floats, mass: Floats, scale: float, sums: Floats, work: Floa
     mass : (LEAF,)
     sums : (4,), changed
         The logarithm of what terms are divided by, their sum in two parts, and its logarithm.
-    work : (3, LEAF), overwritten
+    work : (2 rows or more, LEAF), the first two overwritten
     """
     terms = work[0]
     for j in range(LEAF):
@@ -159,8 +159,7 @@ def add_terms(away: Floats, mass: Floats, scale: float, sums: Floats, work: Floa
     peak = sums[0]
     for j in range(LEAF):
         below = terms[j] - peak
-        terms[j] = below if below > LOWEST else LOWEST
-    exp_in_place(terms, work[1], work[2])
+        terms[j] = exp_of(below if below > LOWEST else LOWEST)
     sums[1], error = two_sum(sums[1], total(terms))
     sums[2] += error
     sums[3] = peak + math.log(sums[1] + sums[2])
@@ -213,15 +212,18 @@ def log_sums(
     """
     leaves, every = X.shape[0], len(scales)
     boxes, nearest = np.empty((TILE, leaves)), np.empty(TILE, np.int64)
-    away, work, sums = np.empty(LEAF), np.empty((3, LEAF)), np.empty((TILE, every, 4))
+    work, sums = np.empty((3, LEAF)), np.empty((TILE * every, 4))
+    away = work[2]
     slack = NEGLIGIBLE + math.log(rows)
     for start in range(0, queries.shape[0], TILE):
-        tile = min(TILE, queries.shape[0] - start)
+        left = queries.shape[0] - start
+        tile = TILE if left > TILE else left
         for k in range(tile):
             nearest[k] = distances_to_boxes(low, high, queries[start + k], shape, boxes[k])
             for g in range(every):
-                sums[k, g, 1], sums[k, g, 2] = 0.0, 0.0
-                sums[k, g, 0], sums[k, g, 3] = -np.inf, -np.inf
+                at = k * every + g
+                sums[at, 1], sums[at, 2] = 0.0, 0.0
+                sums[at, 0], sums[at, 3] = -np.inf, -np.inf
         for turn in range(leaves + 1):
             for k in range(tile):
                 leaf = nearest[k] if turn == 0 else turn - 1
@@ -230,13 +232,13 @@ def log_sums(
                 unseen = True
                 for g in range(every):
                     most = heaviest[leaf] - scales[g] * boxes[k, leaf]
-                    if turn > 0 and most < sums[k, g, 3] - slack:
+                    if turn > 0 and most < sums[k * every + g, 3] - slack:
                         continue
                     if unseen:
                         distances(X[leaf], queries[start + k], shape, away)
                         hide(groups[leaf], left_out[start + k], away)
                         unseen = False
-                    add_terms(away, mass[leaf], scales[g], sums[k, g], work)
+                    add_terms(away, mass[leaf], scales[g], sums[k * every + g], work)
         for k in range(tile):
             for g in range(every):
-                out[start + k, g] = sums[k, g, 3]
+                out[start + k, g] = sums[k * every + g, 3]

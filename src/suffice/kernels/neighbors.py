@@ -40,26 +40,19 @@ NOBODY = 1 << 62
 @kernel
 def offer(ranks: Floats, rows: Integers, i: int, size: int, rank: float, row: int) -> None:
     """Put a row in its place among the first `size` of query i's best, instead of the worst."""
-    at = 0
-    if ranks.shape[1] <= SHORT:
-        while at + 1 < size and (
-            ranks[i, at + 1] > rank or (ranks[i, at + 1] == rank and rows[i, at + 1] > row)
-        ):
-            ranks[i, at], rows[i, at] = ranks[i, at + 1], rows[i, at + 1]
-            at += 1
-    else:
-        below = 1
-        while below < size:
-            if below + 1 < size and (
-                ranks[i, below + 1] > ranks[i, below]
-                or (ranks[i, below + 1] == ranks[i, below] and rows[i, below + 1] > rows[i, below])
-            ):
+    at, below, short = 0, 1, ranks.shape[1] <= SHORT
+    while below < size:
+        other, number = ranks[i, below], rows[i, below]
+        if not short and below + 1 < size:
+            a, b = ranks[i, below + 1], rows[i, below + 1]
+            if a > other or (a == other and b > number):
+                other, number = a, b
                 below += 1
-            if ranks[i, below] < rank or (ranks[i, below] == rank and rows[i, below] < row):
-                break
-            ranks[i, at], rows[i, at] = ranks[i, below], rows[i, below]
-            at = below
-            below = 2 * at + 1
+        if other < rank or (other == rank and number < row):
+            break
+        ranks[i, at], rows[i, at] = other, number
+        at = below
+        below = at + 1 if short else 2 * at + 1
     ranks[i, at], rows[i, at] = rank, row
 
 
@@ -92,28 +85,10 @@ def tile_ranks(
         out = ranks[start : start + STEP]
         for r in range(STEP):
             out[r] = 0.0
-        if metric == SQUARED:
-            for j in range(columns):
-                x, v = tiles[t, j, start : start + STEP], queries[i, j]
-                for r in range(STEP):
-                    away = x[r] - v
-                    out[r] += away * away
-        elif metric == MANHATTAN:
-            for j in range(columns):
-                x, v = tiles[t, j, start : start + STEP], queries[i, j]
-                for r in range(STEP):
-                    out[r] += abs(x[r] - v)
-        elif metric == CHEBYSHEV:
-            for j in range(columns):
-                x, v = tiles[t, j, start : start + STEP], queries[i, j]
-                for r in range(STEP):
-                    away = abs(x[r] - v)
-                    out[r] = away if away > out[r] else out[r]
-        else:
-            for j in range(columns):
-                x, v = tiles[t, j, start : start + STEP], queries[i, j]
-                for r in range(STEP):
-                    out[r] += abs(x[r] - v) ** p
+        for j in range(columns):
+            x, v = tiles[t, j, start : start + STEP], queries[i, j]
+            for r in range(STEP):  # the compiler makes one loop for each metric
+                out[r] = grown(out[r], abs(x[r] - v), metric, p)
 
 
 @kernel

@@ -21,37 +21,16 @@ SAMPLE = 64
 
 
 @kernel
-def median_of(a: float, b: float, c: float) -> float:
-    """Return the middle one of three numbers."""
+def middle_of(rows: Floats, column: int, i: int, j: int, k: int) -> int:
+    """Return which of three rows is the middle one in a column."""
+    a, b, c = rows[i, column], rows[j, column], rows[k, column]
     if a < b:
         if b < c:
-            return b
-        return max(a, c)
+            return j
+        return k if c > a else i
     if a < c:
-        return a
-    return max(b, c)
-
-
-@kernel
-def pivot_of(rows: Floats, left: int, right: int, column: int, turns: int) -> float:
-    """Return a value of a column near the middle of those between two rows."""
-    width = right - left
-    if turns > 24:
-        # Rows that defeat the rule: from here on places that look random.
-        return rows[left + (turns * 2654435761) % (width + 1), column]
-    middle = left + width // 2
-    if width < 256:
-        return median_of(rows[left, column], rows[middle, column], rows[right, column])
-    eighth = width // 8
-    return median_of(
-        median_of(rows[left, column], rows[left + eighth, column], rows[left + 2 * eighth, column]),
-        median_of(
-            rows[middle - eighth, column], rows[middle, column], rows[middle + eighth, column]
-        ),
-        median_of(
-            rows[right - 2 * eighth, column], rows[right - eighth, column], rows[right, column]
-        ),
-    )
+        return i
+    return k if c > b else j
 
 
 @kernel
@@ -60,7 +39,22 @@ def part(rows: Floats, order: Integers, start: int, stop: int, at: int, column: 
     left, right, turns = start, stop - 1, 0
     while right > left:
         turns += 1
-        pivot = pivot_of(rows, left, right, column, turns)
+        width = right - left
+        middle, eighth = left + (width >> 1), width >> 3
+        if turns > 24:
+            # Rows that defeat the rule: from here on places that look random.
+            near = left + (turns * 2654435761) % (width + 1)
+        elif width < 256:
+            near = middle_of(rows, column, left, middle, right)
+        else:
+            near = middle_of(
+                rows,
+                column,
+                middle_of(rows, column, left, left + eighth, left + 2 * eighth),
+                middle_of(rows, column, middle - eighth, middle, middle + eighth),
+                middle_of(rows, column, right - 2 * eighth, right - eighth, right),
+            )
+        pivot = rows[near, column]
         i, j = left, right
         while i <= j:
             while rows[i, column] < pivot:
@@ -79,21 +73,6 @@ def part(rows: Floats, order: Integers, start: int, stop: int, at: int, column: 
             left = i
         else:
             return
-
-
-@kernel
-def widest_column(rows: Floats, start: int, stop: int) -> int:
-    """Return the column that spreads most over a sample of some rows."""
-    step = max((stop - start) // SAMPLE, 1)
-    widest, column = -1.0, 0
-    for j in range(rows.shape[1]):
-        low = high = rows[start, j]
-        for i in range(start, stop, step):
-            low = min(low, rows[i, j])
-            high = max(high, rows[i, j])
-        if high - low > widest:
-            widest, column = high - low, j
-    return column
 
 
 @kernel(
@@ -130,33 +109,30 @@ def grow(
     """
     n = rows.shape[0]
     begin, end = first, first + 1
-    for level in range(depth, until):
+    for level in range(depth, until + 1 if until == levels else until):
         for node in range(begin, end):
             place = node - ((1 << level) - 1)
             start, stop = (place * n) >> level, ((place + 1) * n) >> level
-            at = ((2 * place + 1) * n) >> (level + 1)
-            column = widest_column(rows, start, stop)
-            part(rows, order, start, stop, at, column)
-            columns[node], splits[node] = column, rows[at, column]
+            # A leaf's box is that of all its rows; where to split, a sample tells.
+            step, widest = 1, -1.0
+            if level < levels and stop - start > SAMPLE:
+                step = (stop - start) // SAMPLE
+            for j in range(rows.shape[1]):
+                least = most = rows[start, j]
+                for i in range(start, stop, step):
+                    value = rows[i, j]
+                    least = value if value < least else least
+                    most = value if value > most else most
+                if level == levels:
+                    low[node, j], high[node, j] = least, most
+                elif most - least > widest:
+                    widest, columns[node] = most - least, j
+            if level < levels:
+                at, column = ((2 * place + 1) * n) >> (level + 1), columns[node]
+                part(rows, order, start, stop, at, column)
+                splits[node] = rows[at, column]
         begin = 2 * begin + 1
         end = begin + (1 << (level + 1 - depth))
-    if until == levels:
-        box_leaves(rows, levels, begin, end, low, high)
-
-
-@kernel
-def box_leaves(rows: Floats, levels: int, begin: int, end: int, low: Floats, high: Floats) -> None:
-    """Find the boxes of some leaves."""
-    n = rows.shape[0]
-    for node in range(begin, end):
-        place = node - ((1 << levels) - 1)
-        start, stop = (place * n) >> levels, ((place + 1) * n) >> levels
-        for j in range(rows.shape[1]):
-            least = most = rows[start, j]
-            for i in range(start + 1, stop):
-                least = min(least, rows[i, j])
-                most = max(most, rows[i, j])
-            low[node, j], high[node, j] = least, most
 
 
 @kernel("const float64[:, ::1], const int64[::1], int64, float64[:, :, ::1], int64[:, ::1]")

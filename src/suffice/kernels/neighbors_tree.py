@@ -71,15 +71,6 @@ def box_rank(
     return total
 
 
-@kernel
-def box_rank_of_three(queries: Floats, i: int, low: Floats, high: Floats, node: int) -> float:
-    """Return the same for squares in three columns: short enough to be inlined."""
-    x = outside(queries[i, 0], low[node, 0], high[node, 0])
-    y = outside(queries[i, 1], low[node, 1], high[node, 1])
-    z = outside(queries[i, 2], low[node, 2], high[node, 2])
-    return x * x + y * y + z * z
-
-
 @kernel(
     "const float64[:, ::1], const int64[::1], const int64[::1], int64, const float64[:, ::1], "
     "const float64[:, ::1], const float64[:, :, ::1], const int64[:, ::1], int64, float64, "
@@ -123,7 +114,7 @@ def nearest_in_tree(
         In rising order.
     """
     inner = (1 << levels) - 1
-    k, three = ranks.shape[1], metric == SQUARED and low.shape[1] == 3
+    k, squared = ranks.shape[1], metric == SQUARED
     waiting, bounds = np.empty(DEEPEST, np.int64), np.empty(DEEPEST)
     here = np.empty(leaves.shape[2])
     for i in turns:
@@ -132,20 +123,29 @@ def nearest_in_tree(
         worst = np.inf
         # The query's own leaf waits on top, and below it the nodes that the way to it passes by:
         # counted from 1, the node above node i is i >> 1, and its other child i ^ 1.
+        home = inner + own[i]
         for top in range(levels):
-            at = ((inner + own[i] + 1) >> (levels - 1 - top) ^ 1) - 1
-            waiting[top] = at
-            if three:
-                bounds[top] = box_rank_of_three(queries, i, low, high, at)
-            else:
-                bounds[top] = box_rank(queries, i, low, high, at, metric, p, margin)
-        waiting[levels], bounds[levels] = inner + own[i], 0.0
-        top = levels + 1
+            waiting[top] = ((home + 1) >> (levels - 1 - top) ^ 1) - 1
+        waiting[levels], bounds[levels] = home, 0.0
+        fresh, stop, top = 0, levels, levels + 1  # from fresh to stop, bounds are yet to be found
         while top > 0:
+            for place in range(fresh, stop):
+                at, bound = waiting[place], 0.0
+                if squared:  # as mostly: quicker than the call
+                    for j in range(low.shape[1]):
+                        away = outside(queries[i, j], low[at, j], high[at, j])
+                        bound += away * away
+                else:
+                    bound = box_rank(queries, i, low, high, at, metric, p, margin)
+                bounds[place] = bound
             top -= 1
-            if bounds[top] > worst:
+            # Of two children the nearer one goes first; the other takes its place.
+            nearer = top - 1 if fresh < top and bounds[top - 1] < bounds[top] else top
+            at, bound = waiting[nearer], bounds[nearer]
+            waiting[nearer], bounds[nearer] = waiting[top], bounds[top]
+            fresh = stop = top
+            if bound > worst:
                 continue
-            at = waiting[top]
             if at >= inner:
                 leaf = at - inner
                 tile_ranks(queries, i, leaves, leaf, metric, p, here)
@@ -156,18 +156,9 @@ def nearest_in_tree(
                             offer(ranks, rows, i, k, here[r], number)
                             worst = ranks[i, 0]
                 continue
-            a, b = 2 * at + 1, 2 * at + 2
-            if three:
-                to_a = box_rank_of_three(queries, i, low, high, a)
-                to_b = box_rank_of_three(queries, i, low, high, b)
-            else:
-                to_a = box_rank(queries, i, low, high, a, metric, p, margin)
-                to_b = box_rank(queries, i, low, high, b, metric, p, margin)
-            if to_a < to_b:  # the nearer one waits on top
-                a, b, to_a, to_b = b, a, to_b, to_a
-            waiting[top], bounds[top] = a, to_a
-            waiting[top + 1], bounds[top + 1] = b, to_b
+            waiting[top], waiting[top + 1] = 2 * at + 1, 2 * at + 2
             top += 2
+            stop = top
         settle(ranks, rows, i)
 
 
