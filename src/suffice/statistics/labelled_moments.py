@@ -1,9 +1,9 @@
 """Full moments of the rows of each class: the statistic behind quadratic discriminants.
 
 A sorted map from labels to moments, of second order (`suffice.statistics.moments`) or up to the
-fourth (`suffice.statistics.fourth_moments`).  A block is sorted by class once, and each class
-costs one product of its rows.  Classes may appear in any part, and one whose last row is taken
-away is gone.
+fourth (`suffice.statistics.fourth_moments`).  Where classes have many rows in a block, one pass
+over it makes the products of all of them; else each class costs one product of its rows.  Classes
+may appear in any part, and one whose last row is taken away is gone.
 """
 
 from __future__ import annotations
