@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+PATIENCE = 600
+"""Seconds after which a process is taken to be stuck; all kernels compile in one to two minutes."""
+
 
 def environment(changes: dict[str, str]) -> dict[str, str]:
     """Return this process's environment without settings that steer kernels, plus `changes`."""
@@ -45,7 +48,12 @@ def finish() -> Callable[[subprocess.Popen[str]], Any]:
     """Wait for a process; return the JSON on its last line. Anything on stderr is a failure."""
 
     def finish_process(process: subprocess.Popen[str]) -> Any:
-        output, errors = process.communicate(timeout=120)
+        try:
+            output, errors = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise
         assert process.returncode == 0, errors
         assert errors == ""
         return json.loads(output.splitlines()[-1])

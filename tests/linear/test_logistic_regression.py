@@ -669,3 +669,12 @@ def test_a_warm_start_of_many_rows_needs_no_sample():
     model.fit(X, y)
     assert not any(step.startswith("sample") for step in model.trace_.to_frame()["step"])
     np.testing.assert_allclose(model.coef_, coef, rtol=1e-9)
+
+
+def test_coefficients_of_all_classes_have_nothing_in_common():
+    # A small penalty alone decides it: derivatives of many rows must not drown it in rounding.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, 4)) * [1.0, 3.0, 0.5, 2.0] + [0.0, 5.0, 1.0, -2.0]
+    y = np.digitize(X @ [0.5, -1.0, 2.0, 1.0] + rng.normal(size=60_000), [-8.0, -5.0])
+    model = suffice.LogisticRegression().fit(X, y)
+    assert np.abs(model.coef_.sum(axis=0)).max() < 1e-14 * np.abs(model.coef_).max()

@@ -12,12 +12,12 @@ e / (λᵣ − λᵣ₊₁) of itself, to first order, where λᵣ is the last v
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from suffice.generative.shrinkage import Covariance
+from suffice.numerics.cached import cached_property
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
 from suffice.numerics.positive_definite import factorize
 from suffice.numerics.symmetric_eigen import decompose, leading

@@ -18,7 +18,7 @@ Reference: Friedman, "Regularized discriminant analysis" (1989).
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -45,6 +45,7 @@ from suffice.generative.shrinkage import Rule, pooled, shrunk_covariance
 from suffice.generative.whitening import Frame, Stretch
 from suffice.generative.wide_rows import ClassRows, is_wide, learn_from_rows, spreads
 from suffice.generative.wide_shapes import spanned, wide_shapes
+from suffice.numerics.cached import cached_property
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
 from suffice.statistics.class_moments import ClassMoments

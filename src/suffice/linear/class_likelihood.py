@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from suffice.linear.descent import Minimum
 from suffice.linear.laplace import Laplace
 from suffice.linear.objective import Columns, Objective
 from suffice.linear.uncertainty import inverse_root, without_noise
+from suffice.numerics.cached import cached_property
 from suffice.numerics.double_double import Array
 
 CHEAP_INFORMATION = 2e8

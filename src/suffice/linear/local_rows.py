@@ -12,13 +12,13 @@ data determine a slope, whatever units the user has chosen.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.fitting.registry import register
+from suffice.numerics.cached import cached_property
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from suffice.linear.losses import Softmax
+from suffice.numerics.cached import cached_property
 from suffice.numerics.double_double import Array
 from suffice.sources import Block
 from suffice.sources.subset import rows_of
@@ -258,9 +258,18 @@ class Objective:
         squared = 0.5 * float(np.sum(self.l2 * np.square(parameters)))
         return squared + float(np.sum(self.l1 * np.abs(parameters)))
 
+    @property
+    def _symmetric(self) -> bool:
+        return bool(getattr(self.loss, "symmetric", False))
+
     def gradient(self, at: Curvature, parameters: Array) -> Array:
         """The gradient of all but the absolute values, of the parameters' shape."""
-        return np.asarray(at.gradient + self.l2 * parameters)
+        slope = at.gradient
+        if self._symmetric:
+            # Adding the same to all predictors changes no probability: what derivatives have in
+            # common is rounding of sums over many rows, next to which a penalty may be small.
+            slope = slope - slope.mean(axis=0)
+        return np.asarray(slope + self.l2 * parameters)
 
     def violation(self, gradient: Array, parameters: Array) -> Array:
         """By how much derivatives differ from 0, or exceed what absolute values hold at 0."""
@@ -273,9 +282,8 @@ class Objective:
         size = self.l2.size
         whole = at.hessian.reshape(size, size).copy()
         whole[np.diag_indices(size)] += self.l2.ravel()
-        if getattr(self.loss, "symmetric", False):
-            # Adding the same to all predictors changes no probability.  Where no penalty
-            # decides, steps take the mean over the predictors to stay where it is.
+        if self._symmetric:
+            # Where no penalty decides, steps take the mean over the predictors to stay where it is.
             free = ((self.l2 == 0) & (self.l1 == 0)).all(axis=0)
             bend = np.diag(free * np.diagonal(whole).reshape(self.shape).mean(axis=0))
             whole += np.kron(np.full((self.shape[0],) * 2, 1 / self.shape[0]), bend)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from suffice.fitting.stepwise import Pass
+from suffice.numerics.cached import cached_property
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source, as_source
 from suffice.sources.subset import rows_of

@@ -13,7 +13,6 @@ expected time" (1977).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from suffice.kernels.neighbors_building import grow, turn_leaves
 from suffice.kernels.neighbors_tree import leaves_of, nearest_in_tree, within_in_tree
 from suffice.neighbors.brute_force import Found, as_floats, twice
 from suffice.neighbors.metrics import Metric
+from suffice.numerics.cached import cached_property
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

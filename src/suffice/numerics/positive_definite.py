@@ -15,7 +15,6 @@ Reference: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), chap
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from suffice.kernels.exact import double_double_matvec, downdate
+from suffice.numerics.cached import cached_property
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
 
 REFINABLE_CONDITION = 1e11

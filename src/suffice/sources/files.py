@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
+from suffice.numerics.cached import cached_property
 from suffice.sources import arrow, csv, parquet
 from suffice.sources.base import Source, block_rows
 from suffice.sources.columns import ACCEPTED, ENCODE, NUMBERS, kind_of

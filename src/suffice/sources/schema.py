@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
 from typing import Any
 
+from suffice.numerics.cached import cached_property
 from suffice.sources import arrow, csv, parquet
 from suffice.sources.columns import ACCEPTED, NUMBERS, kind_of
 from suffice.sources.paths import format_of

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.numerics.cached import cached_property
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.statistics.column_moments import ColumnMoments
 from suffice.statistics.labels import check_known, coded, united

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from suffice.numerics.cached import cached_property
 from suffice.statistics.labels import KINDS
 from suffice.statistics.sparse_rows import SparseRows
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.kernels.density import LEAF
+from suffice.numerics.cached import cached_property
 from suffice.numerics.spatial import Leaves, make_leaves
 from suffice.statistics.moments import Precision
 from suffice.statistics.present import present
