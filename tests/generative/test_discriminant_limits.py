@@ -12,8 +12,10 @@ from sklearn import discriminant_analysis
 from sklearn.covariance import LedoitWolf
 from sklearn.exceptions import ConvergenceWarning
 
-from suffice import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+import suffice
+from suffice import GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.sources import Block
+from tests.generative.exact_gaussians import exact_gaussians, fractions, inverse
 from tests.numerics.rational import exactly
 
 MODELS = [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis]
@@ -211,3 +213,108 @@ def test_many_columns_of_large_values(cls, parameters, power):
     assert model.certificate_.holds
     expected = plain.decision_function(X)
     np.testing.assert_allclose(model.decision_function(large), expected, rtol=1e-11)
+
+
+def exact_joint(X, y, queries):
+    """log πₖ − ½ (x − μₖ)ᵀ Σ⁻¹ (x − μₖ) of a linear model, less that of the first class."""
+    true = exact_gaussians(X, y)
+    inverted, half = inverse(true.within), Fraction(1, 2)
+    out = []
+    for query in fractions(queries):
+        squares = [(a := query - mean).dot(inverted).dot(a) for mean in true.means]
+        logs = [math.log(w / true.weights[0]) for w in true.weights]
+        out.append(
+            [log - float(half * (s - squares[0])) for log, s in zip(logs, squares, strict=True)]
+        )
+    return np.array(out)
+
+
+@pytest.mark.parametrize("distance", [1e2, 1e5, 1e8, 1e12])
+@pytest.mark.parametrize("n", [60, 3000])
+def test_a_class_far_away_costs_the_others_no_digits(distance, n, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 3
+    X = rng.normal(size=(n, 2)) + np.array([[0, 0], [1, 0], [distance, distance]])[y]
+    model = LinearDiscriminantAnalysis().fit(X, y)
+    assert model.certificate_.holds
+    some = X[:24]
+    expected = exact_joint(X, y, some)
+    expected -= expected.max(axis=1, keepdims=True)
+    expected = np.exp(expected) / np.exp(expected).sum(axis=1, keepdims=True)
+    model.save(tmp_path / "model")
+    for one in (model, suffice.load(tmp_path / "model")):
+        np.testing.assert_allclose(one.predict_proba(some), expected, atol=1e-12)
+
+
+def test_leaving_out_beside_a_class_far_away():
+    rng = np.random.default_rng(0)
+    y = np.arange(45) % 3
+    X = rng.normal(size=(45, 2)) + np.array([[0, 0], [1, 0], [1e7, 1e7]])[y]
+    joint = LinearDiscriminantAnalysis().fit(X, y)._leave_one_out(Block(X, y, None, 0))
+    for i in range(0, 45, 4):
+        rest = np.arange(45) != i
+        expected = exact_joint(X[rest], y[rest], X[i : i + 1])[0]
+        found = joint[i] - joint[i, 0]
+        np.testing.assert_allclose(found[:2], expected[:2], atol=1e-11)
+        assert joint[i].argmax() == expected.argmax()
+
+
+@pytest.mark.parametrize("cls", [*MODELS, GaussianNB], ids=lambda cls: cls.__name__)
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_rows_too_far_for_their_squares_are_still_compared(cls):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 30)
+    X = (
+        rng.normal(size=(90, 2)) * np.array([1, 5, 1])[y][:, None]
+        + np.array([0, 0, 1e4])[y][:, None]
+    )
+    far = np.array([[1e160, 1e160], [-1e160, 2e160]])
+    near = far / 1e150  # where nothing overflows
+    model = cls().fit(X * 1e-60, y)
+    np.testing.assert_array_equal(model.predict(far), model.predict(near))
+    assert np.isfinite(model.predict_proba(np.vstack([far, 1e140 * far]))).all()
+
+
+def test_means_that_cannot_be_told_apart_have_no_direction():
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    labels = np.repeat([0, 1], 40)
+    model = LinearDiscriminantAnalysis().fit(np.vstack([rows, rows]), labels)
+    assert model.transform(rows).shape == (40, 0)
+    assert model.explained_variance_ratio_.tolist() == [0.0]
+    assert "cannot be told apart" in model.certificate_.notes[-1]
+    for shift in (1e-9, 1e-17):  # of the latter, the smallest values take notice
+        model.fit(np.vstack([rows, rows + shift]), labels)
+        assert model.transform(rows).shape == (40, 1)
+        assert model.explained_variance_ratio_.tolist() == [1.0]
+
+
+@each
+def test_little_variance_that_forgetting_hides_is_not_called_none(cls):
+    rng = np.random.default_rng(3)
+    X = 1e6 + 1e-7 * rng.normal(size=(12, 1))
+    X[8:] = 1e6 + 1e8 * rng.normal(size=(4, 1))
+    y = np.arange(12) % 2
+    model = cls().fit(X, y)
+    with pytest.raises(ValueError, match="digits could be guaranteed"):
+        model.forget(X[8:], y[8:])
+
+
+@each
+def test_columns_that_count_as_constant_after_forgetting_are_named(cls):
+    X, y = two_classes()
+    X = np.column_stack([X, np.full(len(X), 0.1)])
+    other = X[:8] + np.array([0, 0, 0, 2.0])
+    model = cls(exact=True).fit(np.vstack([X, other]), np.append(y, y[:8])).forget(other, y[:8])
+    assert any(
+        "columns 3 (counted from 0) count as constant" in n for n in model.certificate_.notes
+    )
+    plain = cls(exact=True).fit(X, y)
+    assert not any("count as constant" in note for note in plain.certificate_.notes)
+
+
+@each
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_priors_beyond_the_range_are_refused(cls):
+    X, y = two_classes()
+    with pytest.raises(ValueError, match="finite number above 0"):
+        cls(priors=[1e308, 1e308]).fit(X, y)

@@ -100,3 +100,18 @@ def test_cross_validation(cls):
     scores = suffice.cross_validate(cls(), X, y, cv=LeaveOneOut())["test_score"]
     expected = brute_force(cls, X, y, None).argmax(axis=1) == y
     np.testing.assert_array_equal(scores, expected)
+
+
+@pytest.mark.parametrize("cls", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e7])
+def test_a_row_that_makes_most_of_a_variance(cls, size):
+    """Next to nothing is left of a column without it: the shortcut would have no digits there."""
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 2)) + 0.3 * y[:, None]
+    X[6, 1] = size
+    found = cls().fit(X, y)._leave_one_out(Block(X, y, None, 0))[6]
+    rest = np.arange(40) != 6
+    one = cls().fit(X[rest], y[rest])
+    expected = one.decision_function(X[6:7])[0]
+    assert found[1] - found[0] == pytest.approx(expected, rel=1e-10)

@@ -649,3 +649,57 @@ def test_an_offset_costs_no_digits_of_the_posterior(tied, rows, tmp_path):
         without = model._leave_one_out(Block(X, y, None, 0))
         expected = other._leave_one_out(Block(near, y, None, 0))
         np.testing.assert_allclose(without, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("n", [60, 9000])
+def test_narrow_classes_far_from_zero_beside_one_that_is_not(tied, n):
+    """A mean that is rounded to float64 would be off by a part of the deviation."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 3
+    # Steps of 2⁻²⁰ are exact next to 1e9, and so are means and variances in fractions.
+    steps = np.round(rng.normal(size=n) * 500) + np.array([0, 300, 0])[y]
+    X = (np.where(y == 2, 0.0, 1e9) + steps * 2.0**-20)[:, None]
+    model = GaussianNB(var_smoothing=0, tied_variance=tied).fit(X, y)
+    exact = [Fraction(int(steps[y == k].sum()), int((y == k).sum())) for k in range(3)]
+    parts = [steps[y == k].astype(int) for k in range(3)]
+    variances = [
+        Fraction(int((p * p).sum()), len(p)) - m * m for p, m in zip(parts, exact, strict=True)
+    ]
+    if tied:
+        whole = sum(v * len(p) for v, p in zip(variances, parts, strict=True)) / n
+        variances = [whole] * 3
+    near = np.flatnonzero(y < 2)[:40]
+    odds = [
+        float(
+            (step - exact[0]) ** 2 / (2 * variances[0])
+            - (step - exact[1]) ** 2 / (2 * variances[1])
+        )
+        + 0.5 * np.log(float(variances[0] / variances[1]))
+        for step in map(Fraction, steps[near].astype(int).tolist())
+    ]
+    found = model.predict_joint_log_proba(X[near])
+    np.testing.assert_allclose(found[:, 1] - found[:, 0], odds, rtol=1e-12, atol=1e-12)
+    if n > 60:  # by the kernel, of whose rows these need a second look
+        found = model.predict_joint_log_proba(X)[near]
+        np.testing.assert_allclose(found[:, 1] - found[:, 0], odds, rtol=1e-12, atol=1e-12)
+    without = model._leave_one_out(Block(X, y, None, 0))
+    for i in near[:10]:
+        rest = np.arange(n) != i
+        again = GaussianNB(var_smoothing=0, tied_variance=tied).fit(X[rest], y[rest])
+        expected = again.predict_joint_log_proba(X[i : i + 1])[0]
+        np.testing.assert_allclose(without[i, :2], expected[:2], rtol=1e-10)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_leaving_out_the_last_cell_that_differs(tied):
+    """What remains are equal cells, whose variance is 0 and not a speck."""
+    X = np.array([[0.7, 0.1], [0.1, 0.2], [1.3, 0.2], [1.3, 0.1], [0.4, 0.4]])
+    y = np.array([1, 0, 0, 0, 1])
+    found = GaussianNB(var_smoothing=0, tied_variance=tied).fit(X, y)
+    without = found._leave_one_out(Block(X, y, None, 0))
+    for i in range(5):
+        rest = np.arange(5) != i
+        one = GaussianNB(var_smoothing=0, tied_variance=tied).fit(X[rest], y[rest])
+        expected = one.predict_joint_log_proba(X[i : i + 1])[0]
+        np.testing.assert_allclose(without[i], expected, rtol=1e-10)

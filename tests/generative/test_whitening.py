@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suffice.generative.whitening import Frame, Stretch, completing
+from suffice.generative.whitening import Frame, Stretch, completing, row_lengths
 
 
 def basis(width, directions, seed=0):
@@ -105,3 +105,13 @@ def test_small_directions_beside_large_ones_keep_their_digits():
 def test_what_does_not_fit_is_noticed(damaged):
     with pytest.raises(ValueError, match="its "):
         damaged()._check_loaded()
+
+
+def test_row_lengths_are_those_of_the_matrix():
+    one = stretch()
+    width = one.shape[0]
+    scale = np.arange(1.0, width + 1)
+    for map_ in (one, Frame(scale, one), Frame(scale, np.eye(width)[:, :2])):
+        expected = np.linalg.norm(np.eye(width) @ map_, axis=1)
+        np.testing.assert_allclose(row_lengths(map_), expected, rtol=1e-14)
+    np.testing.assert_allclose(row_lengths(np.array([[3e200, 4e200], [0.0, 0.0]])), [5e200, 0.0])

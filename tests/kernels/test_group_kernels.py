@@ -109,12 +109,13 @@ def test_log_densities(block):
     X, _, _, theta = block
     rng = np.random.default_rng(1)
     scale, peak = rng.uniform(0.5, 2, size=(4, 5)), rng.normal(size=(4, 5))
+    rest = rng.normal(size=(4, 5))
     out = np.ones((90, 4))
-    add_log_densities(X, theta, scale, peak, out)
+    add_log_densities(X, theta, rest, scale, peak, out)
     for i in range(90):
         for k in range(4):
             cells = [
-                peak[k, j] - 0.5 * ((X[i, j] - theta[k, j]) * scale[k, j]) ** 2
+                peak[k, j] - 0.5 * ((X[i, j] - theta[k, j] - rest[k, j]) * scale[k, j]) ** 2
                 for j in range(5)
                 if not math.isnan(X[i, j])
             ]

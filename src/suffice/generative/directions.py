@@ -22,7 +22,7 @@ class Directions(NamedTuple):
     ratios: Array
 
 
-def solve_directions(away: Array, priors: Array, axes: Any, tol: float) -> Directions:
+def solve_directions(away: Array, priors: Array, axes: Any, tol: float, noise: float) -> Directions:
     """From the means of the classes less their common mean.
 
     Parameters
@@ -33,13 +33,16 @@ def solve_directions(away: Array, priors: Array, axes: Any, tol: float) -> Direc
         Of the covariance within classes.
     tol : float
         Share of the longest that a direction must exceed.
+    noise : float
+        How long a direction may be by the errors of the means alone.  Where all are no longer, the
+        means cannot be told apart: there is no direction, and no variance to have a share of.
     """
     whitened = (np.sqrt(priors)[:, None] * away) @ axes.whitening
     _, lengths, turned = np.linalg.svd(whitened, full_matrices=False)
-    squares = np.square(lengths)
-    total = squares.sum()
-    rank = int((lengths > tol * lengths.max(initial=0.0)).sum())
-    ratios = squares / total if total > 0 else np.zeros(len(squares))
+    longest = lengths.max(initial=0.0)
+    rank = int((lengths > max(tol * longest, noise)).sum())
+    squares = np.square(lengths / longest) if rank else np.zeros(len(lengths))
+    ratios = squares / squares.sum() if rank else squares
     return Directions(signed(axes.whitening @ turned[:rank].T), ratios)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -22,8 +23,9 @@ from suffice.fitting.registry import register
 from suffice.fitting.transaction import all_or_nothing
 from suffice.generative.classifier import GenerativeClassifier, refuse_undeclared
 from suffice.generative.priors import given_priors
-from suffice.generative.shrinkage import Rule, rule_of
+from suffice.generative.shrinkage import Covariance, Rule, rule_of
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
+from suffice.numerics.far_squares import half_squares
 from suffice.sources import Block, Source
 from suffice.statistics.class_moments import ClassMoments
 from suffice.statistics.column_moments import ColumnMoments
@@ -39,8 +41,8 @@ for statistic in (ColumnMoments, ClassMoments, PooledMoments, FourthMoments, Lab
 SMALL_WORK, SMALL_COLUMNS = 1 << 14, 16
 """rows × columns², and columns, up to which double-double costs a few milliseconds."""
 
-SMALLEST_SHARE = 1e-12
-"""A deviation within classes of less than this share of their means counts as none."""
+SMALLEST_SHARE = 1e-13
+"""Where rows were taken away, a deviation that may be less than this share of the means is none."""
 
 POOLED, OF_CLASSES, UP_TO_FOURTH = range(3)
 """Statistics, each of which tells more than the one before."""
@@ -234,11 +236,13 @@ def checked_priors(priors: ArrayLike | None, weight: Array) -> Array:
     if priors is None:
         return weight / weight.sum()
     given = given_priors(priors, len(weight))
-    if not 0 < given.sum() < np.inf:
+    with np.errstate(over="ignore"):
+        total = given.sum()
+    if not 0 < total < np.inf:
         raise ValueError("Priors must add up to a finite number above 0.")
-    if abs(given.sum() - 1.0) > 1e-5:
+    if abs(total - 1.0) > 1e-5:
         warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=2)
-        given = given / given.sum()
+        given = given / total
     return given
 
 
@@ -270,8 +274,45 @@ def negligible(means: Array) -> Array:
     return np.asarray(SMALLEST_SHARE * (np.abs(means).max(axis=0) + np.ptp(means, axis=0)))
 
 
+def note_of_doubt(covariances: Iterable[Covariance]) -> list[str]:
+    """Which columns are taken to be constant, though a little of them may be hidden."""
+    columns = sorted({int(j) for one in covariances for j in one.doubtful})
+    if not columns:
+        return []
+    names = ", ".join(map(str, columns[:5])) + (", …" if len(columns) > 5 else "")
+    return [
+        f"columns {names} (counted from 0) count as constant within classes: after rows were taken "
+        f"away, deviations below {SMALLEST_SHARE:g} of their values cannot be told from none"
+    ]
+
+
 def in_pieces(rows: Any, width: int, function: Any) -> Array:
     """A function of rows, applied to few of them at a time."""
     step = max(CELLS_AT_ONCE // max(rows.shape[1], width, 1), 1)
     parts = [function(rows[i : i + step]) for i in range(0, max(rows.shape[0], 1), step)]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def half_distances(rows: Any, n_classes: int, standardised: Callable[[Any, int], Array]) -> Array:
+    """Half the squared distance of each row from each class: shape (rows, classes).
+
+    Parameters
+    ----------
+    rows : array of shape (rows, columns)
+    n_classes : int
+    standardised : function of some rows and of a class
+        Vectors whose lengths are the distances.
+    """
+    out = np.empty((rows.shape[0], n_classes))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in range(n_classes):
+            half = standardised(rows, k)
+            out[:, k] = 0.5 * np.einsum("ij,ij->i", half, half)
+        far = np.flatnonzero(~np.isfinite(out).all(axis=1))
+        if len(far):
+            parts = [standardised(rows[far], k) for k in range(n_classes)]
+            away = np.zeros((len(far), n_classes, max(part.shape[1] for part in parts)))
+            for k, part in enumerate(parts):
+                away[:, k, : part.shape[1]] = part
+            out[far] = half_squares(away)
+    return out

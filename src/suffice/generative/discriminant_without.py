@@ -55,18 +55,19 @@ def linear_without(model: Any, statistic: Any, block: Block) -> Array:
         return _one_by_one(model, statistic, left, out, np.arange(len(out)))
     whole = float(statistic.weight.sum().hi)
     B = axes.whitening / np.sqrt(whole)  # S⁻¹ = B Bᵀ
-    rows = (np.asarray(left.X, dtype=np.float64) - model.xbar_) @ B
-    mean, rest, _ = class_means(statistic)
-    means = ((mean - model.xbar_) + rest).round() @ B
+    rows = np.asarray(left.X, dtype=np.float64)
+    mean, beyond, _ = class_means(statistic)
+    centres = mean.round()
+    shifts = ((mean - centres) + beyond).round() @ B
     factor, stretch = _factors(statistic, left)
-    own = rows - means[left.codes]
+    own = (rows - centres[left.codes]) @ B - shifts[left.codes]
     square = np.einsum("ij,ij->i", own, own)
     rest = 1 - factor * square
     safe = rest > RISK
     share = np.divide(factor, rest, out=np.zeros_like(rest), where=safe)
-    for k in range(len(means)):
+    for k, (centre, shift) in enumerate(zip(centres, shifts, strict=True)):
         mine = left.codes == k
-        away = np.where(mine[:, None], own * stretch[:, None], rows - means[k])
+        away = np.where(mine[:, None], own * stretch[:, None], (rows - centre) @ B - shift)
         cross = np.einsum("ij,ij->i", away, own)
         squares = np.einsum("ij,ij->i", away, away) + share * np.square(cross)
         out[:, k] -= 0.5 * (whole - left.weight) * squares

@@ -32,7 +32,6 @@ from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_withi
 from suffice.fitting.registry import register
 from suffice.generative.gaussians import (
     SMALLEST_VARIANCE,
-    far_from_zero,
     gaussians,
     guaranteed_error,
     log_densities,
@@ -187,8 +186,7 @@ class GaussianNB(NaiveBayes):
                 "rescale the columns"
             )
         self.theta_, self.var_ = found.theta, np.ascontiguousarray(found.var)
-        low = np.where(columns.count > 0, columns.mean.lo, total.mean.lo)
-        self._theta_rest = np.where(np.isnan(found.theta), 0.0, low)
+        self._theta_rest = found.rest
         self.epsilon_ = float(found.epsilon)
         error = guaranteed_error(columns, total, found, self.var_smoothing, self.tied_variance)
         return Solved(self._certificate(error, moments), self._objective(columns))
@@ -249,11 +247,7 @@ class GaussianNB(NaiveBayes):
     # --- predicting -----------------------------------------------------------------------
 
     def _log_likelihood(self, rows: Any) -> Array:
-        centre = far_from_zero(self.theta_, self.var_)
-        if centre is None:
-            return log_densities(rows, self.theta_, self.var_)
-        rows = np.asarray(rows, dtype=np.float64) - centre
-        return log_densities(rows, (self.theta_ - centre) + self._theta_rest, self.var_)
+        return log_densities(rows, self.theta_, self._theta_rest, self.var_)
 
     def _noise_of_cells(self, rows: Any) -> Any:
         if self.epsilon_ == 0:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.kernels.gaussian import FARTHEST, add_log_densities
 from suffice.numerics.double_double import UNIT, Array
+from suffice.numerics.far_squares import half_squares
 from suffice.statistics.column_moments import ColumnMoments
 
 COMPILED_FROM = 1 << 15
@@ -22,9 +24,13 @@ FAR = 1e3
 
 
 class Gaussians(NamedTuple):
-    """Means and variances of each class and column, and the smoothing in them."""
+    """Means and variances of each class and column, and the smoothing in them.
+
+    What rounding took from a mean is its `rest`: it counts where a class is narrow and far from 0.
+    """
 
     theta: Array
+    rest: Array
     var: Array
     epsilon: Array
 
@@ -47,20 +53,23 @@ def gaussians(
         else:
             var = np.where(weight > 0, scatter / weight, var_of_all[..., None, :])
     theta = np.where(weight > 0, columns.mean.round(), mean_of_all[..., None, :])
+    rest = np.where(weight > 0, columns.mean.lo, total.mean.lo[..., None, :])
+    rest = np.where(np.isnan(theta), 0.0, rest)
     largest = np.max(np.where(weight_of_all > 0, var_of_all, 0.0), axis=-1, initial=0.0)
     epsilon = np.asarray(var_smoothing * largest)
-    return Gaussians(theta, var + epsilon[..., None, None], epsilon)
+    return Gaussians(theta, rest, var + epsilon[..., None, None], epsilon)
 
 
-def far_from_zero(theta: Array, var: Array) -> Array | None:
-    """A point near all means of a column, 0 in columns that need none; None if none does.
+def far_from_zero(theta: Array, var: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """A point near all means of a column, 0 where there is none; and where one was needed.
 
     Rows near the means are no more than twice as far from zero: less this point they are exact.
     """
     with np.errstate(invalid="ignore"):
-        far = (np.abs(theta) > FAR * np.sqrt(var)).all(axis=0)
-        far &= np.ptp(theta, axis=0) <= np.abs(theta).min(axis=0) / 2
-    return np.where(far, theta[0], 0.0) if far.any() else None
+        far = np.abs(theta) > FAR * np.sqrt(var)
+        together = np.ptp(theta, axis=0) <= np.abs(theta).min(axis=0) / 2
+    near = far.all(axis=0) & together
+    return np.where(near, theta[0], 0.0), far.any(axis=0) & ~near
 
 
 def guaranteed_error(
@@ -89,10 +98,10 @@ def guaranteed_error(
     return float(max(np.nanmax(variance, initial=0.0), np.nanmax(mean, initial=0.0))) + 4 * UNIT
 
 
-def log_densities(rows: Any, theta: Array, var: Array) -> Array:
+def log_densities(rows: Any, theta: Array, rest: Array, var: Array) -> Array:
     """Σⱼ log N(xⱼ; θₖⱼ, vₖⱼ) over the cells that are there: shape (rows, classes).
 
-    `theta` and `var` are of shape (classes, columns), or (rows, classes, columns).
+    `theta`, `rest` and `var` are of shape (classes, columns), or (rows, classes, columns).
     """
     known = ~np.isnan(theta)
     var = np.where(known, np.maximum(var, SMALLEST_VARIANCE), 1.0)
@@ -102,8 +111,16 @@ def log_densities(rows: Any, theta: Array, var: Array) -> Array:
     rows = np.ascontiguousarray(rows, dtype=np.float64)
     if theta.ndim == 2 and rows.size * len(theta) >= COMPILED_FROM:
         out = np.zeros((len(rows), len(theta)))
-        add_log_densities(rows, theta, scale, peak, out)
+        add_log_densities(rows, theta, np.ascontiguousarray(rest), scale, peak, out)
+        far = np.flatnonzero((out < -FARTHEST / 4).any(axis=1))
+        if len(far):
+            out[far] = _few_log_densities(rows[far], theta, rest, scale, peak)
         return out
+    return _few_log_densities(rows, theta, rest, scale, peak)
+
+
+def _few_log_densities(rows: Array, theta: Array, rest: Array, scale: Array, peak: Array) -> Array:
+    missing = np.isnan(rows)[:, None, :]
     with np.errstate(over="ignore"):
-        squares = np.minimum(np.square((rows[:, None, :] - theta) * scale), FARTHEST)
-    return np.where(np.isnan(rows)[:, None, :], 0.0, peak - 0.5 * squares).sum(axis=2)
+        away = np.where(missing, 0.0, ((rows[:, None, :] - theta) - rest) * scale)
+    return np.where(missing, 0.0, peak).sum(axis=2) - half_squares(away)

@@ -49,28 +49,19 @@ def log_densities_without(
     X, codes, weight = np.ascontiguousarray(left.X, dtype=np.float64), left.codes, left.weight
     columns, total = moments.columns, moments.total
     found = gaussians(columns, total, var_smoothing, tied)
-    centre = far_from_zero(found.theta, found.var)
+    centre, alone = far_from_zero(found.theta, found.var)
     out, doubtful = np.zeros((len(X), len(moments.labels))), np.ones(len(X), np.bool_)
     if out.size * X.shape[1] >= COMPILED_FROM:
-        seen = _seen_from(centre, X, columns, total)
-        doubtful = _compiled(*seen, codes, weight, var_smoothing, tied, out)
+        near = (replace(one, mean=one.mean - centre) for one in (columns, total))
+        doubtful = _compiled(X - centre, *near, codes, weight, var_smoothing, tied, out)
+        doubtful |= (~np.isnan(X[:, alone])).any(axis=1)
     index = np.flatnonzero(doubtful)
     step = max(CELLS_AT_ONCE // max(columns.count.size, 1), 1)
     for start in range(0, len(index), step):
         some = index[start : start + step]
         rows = X[some], codes[some], weight[some]
-        out[some] = _one_by_one(columns, total, *rows, var_smoothing, tied, centre)
+        out[some] = _one_by_one(columns, total, *rows, var_smoothing, tied)
     return out
-
-
-def _seen_from(
-    centre: Array | None, X: Array, columns: ColumnMoments, total: ColumnMoments
-) -> tuple[Array, ColumnMoments, ColumnMoments]:
-    """Rows and moments less a point."""
-    if centre is None:
-        return X, columns, total
-    columns, total = (replace(one, mean=one.mean - centre) for one in (columns, total))
-    return X - centre, columns, total
 
 
 def _compiled(
@@ -113,18 +104,22 @@ def _one_by_one(
     weight: Array,
     var_smoothing: float,
     tied: bool,
-    centre: Array | None,
 ) -> Array:
     rows, n_classes = np.arange(len(X)), len(columns.count)
     gone = _single_rows(X, weight, columns)
     remaining = total.at(None).at(np.zeros(len(X), np.int64)).subtract(gone)
     every = columns.at(np.tile(np.arange(n_classes), (len(X), 1)))
-    own = columns.at(codes).subtract(gone)
+    own = _without_specks(columns.at(codes).subtract(gone))
     for whole, part in zip(_words(every), _words(own), strict=True):
         whole[rows, codes] = part
-    X, every, remaining = _seen_from(centre, X, every, remaining)
     found = gaussians(every, remaining, var_smoothing, tied)
-    return log_densities(X, found.theta, found.var)
+    return log_densities(X, found.theta, found.rest, found.var)
+
+
+def _without_specks(moments: ColumnMoments) -> ColumnMoments:
+    """Moments in which squares that may be all rounding are none, as in equal cells."""
+    speck = moments.rounded_scatter <= moments.error_unit * moments.magnitude
+    return replace(moments, scatter=moments.scatter * np.where(speck, 0.0, 1.0))
 
 
 def _single_rows(X: Array, weight: Array, like: ColumnMoments) -> ColumnMoments:

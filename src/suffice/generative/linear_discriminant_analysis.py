@@ -27,6 +27,7 @@ Tibshirani and Friedman, "The Elements of Statistical Learning" (2009), section 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -51,19 +52,24 @@ from suffice.generative.discriminant import (
     Discriminant,
     class_means,
     error_of_means,
+    half_distances,
     in_pieces,
     negligible,
+    note_of_doubt,
 )
 from suffice.generative.discriminant_without import linear_without
 from suffice.generative.principal_axes import principal_axes
 from suffice.generative.shrinkage import Covariance, Rule, covariance, pooled, shrunk_covariance
-from suffice.generative.whitening import Frame
+from suffice.generative.whitening import Frame, row_lengths
 from suffice.generative.wide_directions import wide_directions
 from suffice.generative.wide_rows import ClassRows, is_wide, learn_from_rows
 from suffice.generative.wide_shapes import of_all_rows, solution_of, within_classes
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources import Block, MappedSource, Source
 from suffice.statistics.class_moments import ClassMoments
+
+FAR_APART = 30.0
+"""Deviations of a class from the centre beyond which lines lose more than three digits."""
 
 
 class Lines(NamedTuple):
@@ -179,12 +185,16 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         "tol",
         "covariance_estimator",
     )
-    _saved_private = ("_constant", "_n_features_out", "_frame")
+    _saved_private = ("_constant", "_n_features_out", "_frame", "_whitening", "_shifts")
     _constant: Array
     """bₖ; for two classes their difference."""
     _n_features_out: int
     _frame: Frame | None
     """M with Σ⁻¹ = M Mᵀ, where Σ is to be told when it is asked for."""
+    _whitening: Array | Frame | None
+    """M, where classes are so far apart that predictions go by distances."""
+    _shifts: Array
+    """What rounding took from the means, times M."""
     covariance_: Array
 
     def __init__(
@@ -270,7 +280,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         if rule.shrinks or self._weighs_by_priors():
             B = axes.whitening
             squares = float(np.sum((statistic.within.rounded_scatter @ B) * B))
-        solved = self._set(statistic, axes, found.variances, directions, squares)
+        doubt = note_of_doubt([found])
+        solved = self._set(statistic, axes, found.variances, directions, squares, doubt)
         if self.store_covariance or self.solver != "svd":
             self.covariance_ = np.ascontiguousarray(found.rounded)
         return solved
@@ -282,6 +293,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         variances: Array,
         directions: Directions | None,
         squares: float,
+        notes: Sequence[str] = (),
     ) -> Solved:
         """Set lines and directions.
 
@@ -295,6 +307,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
             By default those of the means.
         squares : float
             The sum of w (x − μ)ᵀ Σ⁻¹ (x − μ) over the rows.
+        notes : sequence of str
+            For the certificate.
         """
         k, d = self.means_.shape
         components = self._components(min(k - 1, d))
@@ -303,16 +317,36 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         mean, rest, errors = class_means(statistic)
         lines = solve_lines(mean, rest, self.priors_, axes)
         self._set_lines(lines)
+        centred = (mean - lines.centre) + rest
+        # The centre is rounded, and so not quite that of the means.
+        away = (centred - (centred * self.priors_[:, None]).sum()).round()
+        self._set_distances(mean, rest, away, axes)
         if directions is None:
-            away = ((mean - lines.centre) + rest).round()
-            directions = solve_directions(away, self.priors_, axes, self.tol)
+            lost = errors @ row_lengths(axes.whitening)
+            noise = lost.max() * np.sqrt(self.priors_ @ np.square(lost / max(lost.max(), 1e-300)))
+            directions = solve_directions(away, self.priors_, axes, self.tol, float(noise))
         most = min(directions.scalings.shape[1], components)
         self.scalings_ = np.ascontiguousarray(directions.scalings[:, : min(k - 1, d)])
         self.explained_variance_ratio_ = directions.ratios[:components].copy()
         self._n_features_out = most
         error = axes.relative_error + error_of_means(errors, self.means_, variances)
-        certificate = self._certificate(error, statistic.precision, self._notes(axes, d))
+        every = [*self._notes(axes, d), *notes]
+        certificate = self._certificate(error, statistic.precision, every)
         return Solved(certificate, self._objective(statistic, axes, squares))
+
+    def _set_distances(self, mean: DoubleDouble, rest: Array, away: Array, axes: Any) -> None:
+        """Set what tells the distances of rows from each class, where lines lose digits.
+
+        Between two of many classes, a line is a difference of numbers that are as large as the
+        squared distance to the farthest class.
+        """
+        M = axes.whitening
+        with np.errstate(over="ignore"):
+            lengths = np.square(away @ M).sum(axis=1)
+        far = len(mean.hi) > 2 and lengths.max() > FAR_APART**2
+        self._whitening = M if far else None
+        low = ((mean - self.means_) + rest).round()
+        self._shifts = low @ M if far else np.zeros((len(low), 0))
 
     def __getattr__(self, name: str) -> Any:
         frame = vars(self).get("_frame")
@@ -341,12 +375,15 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         self.intercept_ = constant - coef @ lines.centre
 
     def _notes(self, axes: Any, d: int) -> list[str]:
-        if axes.rank == d:
-            return []
-        return [
-            f"the covariance within classes has rank {axes.rank} of {d}: directions in which the "
-            "classes do not vary are left out (pseudo-inverse)"
-        ]
+        notes = []
+        if axes.rank < d:
+            notes.append(
+                f"the covariance within classes has rank {axes.rank} of {d}: directions in which "
+                "the classes do not vary are left out (pseudo-inverse)"
+            )
+        if len(self.classes_) > 1 and not self._n_features_out:
+            notes.append("the means of the classes cannot be told apart: there is no direction")
+        return notes
 
     def _objective(self, statistic: Any, axes: Any, squares: float) -> float:
         """−Σ w log p(x, y), within the directions that are kept."""
@@ -359,27 +396,54 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
     def _shapes(self, k: int, d: int) -> dict[str, tuple[int, ...]]:
         lines = 1 if k == 2 else k
         shapes = {"coef_": (lines, d), "intercept_": (lines,), "_constant": (lines,)}
+        shapes |= {"_shifts": (k, 0 if self._whitening is None else self._whitening.shape[-1])}
         return {**shapes, "xbar_": (d,), "scalings_": (d, self.scalings_.shape[-1])}
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        frame: Any = vars(self).get("_frame")
-        if frame is None:
-            return
-        if not isinstance(frame, Frame) or frame.shape[0] != self.n_features_in_:
-            raise ValueError(f"its covariance does not fit {self.n_features_in_} columns")
+        for name in ("_frame", "_whitening"):
+            map_: Any = vars(self).get(name)
+            kinds = Frame if name == "_frame" else Frame | np.ndarray
+            fits = isinstance(map_, kinds) and map_.shape[0] == self.n_features_in_
+            if map_ is not None and not fits:
+                raise ValueError(f"its covariance does not fit {self.n_features_in_} columns")
 
     # --- predicting -----------------------------------------------------------------------
 
-    def _joint(self, rows: Any) -> Array:
+    def _decision(self, rows: Any) -> Array:
         scores = in_pieces(rows, len(self.coef_), self._scores)
-        if len(self.classes_) == 2:
-            return np.concatenate([np.zeros_like(scores), scores], axis=1)
-        return scores
+        return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def _scores(self, rows: Any) -> Array:
         # About x̄: a large offset would cost digits of the products.
-        return (rows - self.xbar_) @ self.coef_.T + self._constant
+        with np.errstate(over="ignore", invalid="ignore"):  # of rows at the end of the range
+            return (rows - self.xbar_) @ self.coef_.T + self._constant
+
+    def _joint(self, rows: Any) -> Array:
+        if self._whitening is not None:
+            return in_pieces(rows, len(self.means_), self._densities)
+        scores = self._decision(rows)
+        if len(self.classes_) == 2:
+            return np.column_stack([np.zeros_like(scores), scores])
+        return scores
+
+    def _densities(self, rows: Any) -> Array:
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.priors_)
+        half = half_distances(rows, len(logs), self._standardised)
+        out = logs - half
+        # From farther away than the classes are from each other, lines tell more.
+        M: Any = self._whitening
+        apart = np.square((self.means_ - self.xbar_) @ M).sum(axis=1)
+        beyond = np.flatnonzero(half.min(axis=1) > apart.max())
+        if len(beyond):
+            out[beyond] = self._scores(rows[beyond])
+        return out
+
+    def _standardised(self, rows: Any, k: int) -> Array:
+        """(x − μₖ) M, whose squared length is the distance from class k."""
+        M: Any = self._whitening
+        return np.asarray((rows - self.means_[k]) @ M - self._shifts[k])
 
     def transform(self, X: Any) -> Any:
         """Coordinates of rows, less x̄, along the directions that tell the classes apart.

@@ -36,8 +36,10 @@ from suffice.generative.discriminant import (
     Discriminant,
     class_means,
     error_of_means,
+    half_distances,
     in_pieces,
     negligible,
+    note_of_doubt,
 )
 from suffice.generative.discriminant_without import quadratic_without
 from suffice.generative.principal_axes import principal_axes, signed
@@ -200,7 +202,8 @@ class QuadraticDiscriminantAnalysis(Discriminant):
             float(np.sum((moments.rounded_scatter @ one.whitening) * one.whitening))
             for moments, one in zip(statistic.moments, shapes, strict=True)
         ]
-        certificate = self._certificate(error, statistic.precision, self._notes(common.rank))
+        notes = self._notes(common.rank) + note_of_doubt(found)
+        certificate = self._certificate(error, statistic.precision, notes)
         return Solved(certificate, self._objective(weight, squares))
 
     def _keeps_statistic(self, source: Source) -> bool:
@@ -355,11 +358,8 @@ class QuadraticDiscriminantAnalysis(Discriminant):
 
     def _densities(self, rows: Any) -> Array:
         with np.errstate(divide="ignore"):
-            out = np.tile(np.log(self.priors_), (rows.shape[0], 1))
-        for k, constant in enumerate(self._log_determinants):
-            half = self._standardised(rows, k)
-            out[:, k] -= 0.5 * (np.einsum("ij,ij->i", half, half) + constant)
-        return out
+            constants = np.log(self.priors_) - 0.5 * np.asarray(self._log_determinants)
+        return constants - half_distances(rows, len(constants), self._standardised)
 
     def _standardised(self, rows: Any, k: int) -> Array:
         """(x − μₖ) Mₖ, whose squared length is the distance from class k."""

@@ -144,6 +144,11 @@ class Covariance:
         hidden = np.sqrt(self._noise) > deviations
         return bool((hidden & (self.variances == 0)).any())
 
+    @property
+    def doubtful(self) -> Array:
+        """Columns without variance that may have some, below what was lost with rows taken away."""
+        return np.flatnonzero((self.variances == 0) & (self._noise > 0))
+
     def mixed(self, share: float, variance: Any, g: Array) -> Covariance:
         """(1 − share) C, plus a variance in every column whose error is unit g²."""
         prior = PseudoScatter.isotropic(variance, len(self.g))

@@ -79,6 +79,14 @@ class Stretch:
     def _inverse(self) -> Array:
         return np.asarray(solve_triangular(self.inner, np.eye(len(self.inner)), lower=True))
 
+    @property
+    def row_lengths(self) -> Array:
+        """Of the rows of the map as a matrix: what a unit of each column becomes."""
+        Q = self.vectors
+        change = Q @ (self.inner - np.eye(len(self.inner)))
+        squares = 1 + (2 * Q * change + np.square(change)).sum(axis=1)
+        return np.sqrt(np.maximum(squares, 0.0))
+
     def undone(self, rows: Array) -> Array:
         """Rows times the transpose of the inverse."""
         return self._changed(rows, self._inverse.T)
@@ -127,6 +135,11 @@ class Frame:
     def shape(self) -> tuple[int, int]:
         return len(self.scale), self.turn.shape[1]
 
+    @property
+    def row_lengths(self) -> Array:
+        """Of the rows of the map as a matrix: what a unit of each column becomes."""
+        return self.scale * row_lengths(self.turn)
+
     def covariance(self, own: Stretch | None = None) -> Array:
         """Σ, if Σ⁻¹ = M Mᵀ with M this frame, and a stretch after it."""
         inner = np.eye(self.shape[1])
@@ -156,6 +169,15 @@ class Frame:
 
 register(Stretch)
 register(Frame)
+
+
+def row_lengths(matrix: Array | Stretch | Frame) -> Array:
+    """The lengths of a matrix's rows."""
+    if isinstance(matrix, Stretch | Frame):
+        return matrix.row_lengths
+    largest = np.abs(matrix).max(axis=1, initial=0.0)
+    unit = np.where(largest > 0, largest, 1.0)  # squares of the entries may be beyond the range
+    return np.asarray(unit * np.linalg.norm(matrix / unit[:, None], axis=1))
 
 
 def completing(L: Array, sizes: Array) -> Stretch:

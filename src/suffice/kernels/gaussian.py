@@ -43,18 +43,21 @@ def turned(X: Floats, start: int, tile: Floats) -> int:
 
 @kernel(
     "const float64[:, ::1], const float64[:, ::1], const float64[:, ::1], const float64[:, ::1], "
-    "float64[:, ::1]"
+    "const float64[:, ::1], float64[:, ::1]"
 )
-def add_log_densities(X: Floats, theta: Floats, scale: Floats, peak: Floats, out: Floats) -> None:
+def add_log_densities(
+    X: Floats, theta: Floats, rest: Floats, scale: Floats, peak: Floats, out: Floats
+) -> None:
     """Add each row's log-density in every class, over the cells that are there.
 
-        out[i, k] += Σⱼ peak[k, j] − ½ ((X[i, j] − theta[k, j]) scale[k, j])²
+        out[i, k] += Σⱼ peak[k, j] − ½ ((X[i, j] − theta[k, j] − rest[k, j]) scale[k, j])²
 
     Parameters
     ----------
     X : (rows, columns)
-    theta, scale, peak : (classes, columns)
-        Means, reciprocal standard deviations, and the log-density at the mean.
+    theta, rest, scale, peak : (classes, columns)
+        Means, what rounding took from them, reciprocal standard deviations, and the log-density at
+        the mean.
     out : (rows, classes), added to
     """
     rows, columns = X.shape
@@ -65,10 +68,10 @@ def add_log_densities(X: Floats, theta: Floats, scale: Floats, peak: Floats, out
         for k in range(theta.shape[0]):
             total[:] = 0.0
             for j in range(columns):
-                m, s, p = theta[k, j], scale[k, j], peak[k, j]
+                m, low, s, p = theta[k, j], rest[k, j], scale[k, j], peak[k, j]
                 x = tile[j]
                 for r in range(count):
-                    z = (x[r] - m) * s
+                    z = ((x[r] - m) - low) * s
                     q = z * z
                     q = q if q < FARTHEST else FARTHEST
                     total[r] += p - 0.5 * q if x[r] == x[r] else 0.0
