@@ -90,12 +90,32 @@ def test_the_tour_in_the_readme_prints_what_it_says(tmp_path):
     assert without_last_bits(printed) == without_last_bits(expected)
 
 
-def test_every_page_is_in_the_navigation_and_every_link_leads_somewhere():
-    navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
-    for page in sorted((ROOT / "docs").glob("*.md")):
-        assert page.name in navigation, f"{page.name} is missing from mkdocs.yml"
+def pages_in_the_navigation():
+    """File names of the pages, in the order of the site."""
+    text = (ROOT / "mkdocs.yml").read_text("utf-8")
+    return re.findall(r"^ +- .+: (\S+\.md)$", text.partition("\nnav:\n")[2], re.MULTILINE)
+
+
+def links_of(page):
+    """What a page links to in this project, without the places within pages."""
+    return re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+
+
+def test_every_page_is_in_the_navigation_once():
+    assert sorted(pages_in_the_navigation()) == sorted(p.name for p in (ROOT / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("index", ["README.md", "docs/index.md"])
+def test_every_page_is_linked_from_the_readme_and_from_the_front_page(index):
+    start = ROOT / index
+    linked = {(start.parent / target).resolve() for target in links_of(start)}
+    pages = [ROOT / "docs" / name for name in pages_in_the_navigation()]
+    assert [page.name for page in pages if page not in {*linked, start}] == []
+
+
+def test_every_link_leads_somewhere():
     for page in [*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+        for target in links_of(page):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
