@@ -112,17 +112,20 @@ def test_tied_variance_pools_the_classes():
 # --- scikit-learn --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("load", [load_iris, load_wine, load_digits])
-def test_as_scikit_learn(load):
+@pytest.mark.parametrize(
+    ("load", "tolerance"),
+    # Of digits, columns that are nearly constant have little more variance than the smoothing.
+    [(load_iris, 1e-12), (load_wine, 1e-12), (load_digits, 1e-7)],
+)
+def test_as_scikit_learn(load, tolerance):
     X, y = load(return_X_y=True)
     ours, theirs = GaussianNB().fit(X, y), naive_bayes.GaussianNB().fit(X, y)
     for name in ("classes_", "class_count_", "class_prior_", "theta_", "var_", "epsilon_"):
         np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-9)
-    np.testing.assert_allclose(
-        ours.predict_joint_log_proba(X), theirs.predict_joint_log_proba(X), rtol=1e-7, atol=1e-6
-    )
+    found, expected = (one.predict_joint_log_proba(X) for one in (ours, theirs))
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=10 * tolerance)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
-    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-7)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=tolerance)
     assert ours.score(X, y) == theirs.score(X, y)
 
 
