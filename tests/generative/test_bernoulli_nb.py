@@ -7,9 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold
 
 import suffice
-from suffice import BernoulliNB
+from suffice import BernoulliNB, PoissonNB
 from suffice.bayes import BetaBernoulli
 from suffice.sources import Block
 from tests.generative.count_rows import LAYOUTS, counts, holed
@@ -153,3 +156,103 @@ def test_a_threshold_changed_after_the_fit_changes_nothing(tmp_path):
     anew = model.fit(X, y)
     expected = BernoulliNB().fit(X, y)
     np.testing.assert_array_equal(anew.predict_log_proba(X), expected.predict_log_proba(X))
+
+
+def test_counts_of_different_thresholds_do_not_merge():
+    """Whatever the parameter says by now."""
+    X, y = counts()
+    one = BernoulliNB(binarize=0.0).fit(X, y)
+    other = BernoulliNB(binarize=5.0).fit(X, y).set_params(binarize=0.0)
+    for pair in ((one, other), (other, one)):
+        with pytest.raises(ValueError, match=r"fitted with binarize=[05]\.0 and binarize=[05]\.0"):
+            suffice.merge(*pair)
+    twice = one + BernoulliNB(binarize=0.0).fit(X, y)
+    np.testing.assert_array_equal(twice.feature_count_, 2 * one.feature_count_)
+
+
+def test_entries_of_one_cell_are_added_up():
+    """1 and 2 twice in one cell of a CSR matrix are a 3, in a fit as in a prediction."""
+    entries = np.array([1.0, 2.0, 0.5, 0.5, 2.0, 2.0, 1.0])
+    form = [0, 0, 1, 1, 1, 0, 2], [0, 3, 5, 7, 7]
+    S, y = sparse.csr_matrix((entries, *form), shape=(4, 3)), np.array([0, 0, 1, 1])
+    X = S.toarray()
+    for threshold in (0.0, 1.5):
+        model, dense = (BernoulliNB(binarize=threshold).fit(rows, y) for rows in (S, X))
+        for method in ("predict_joint_log_proba", "predict_proba", "predict"):
+            found, expected = getattr(model, method)(S), getattr(dense, method)(X)
+            np.testing.assert_array_equal(found, expected)
+        assert model.score(S, y) == dense.score(X, y)
+        for cv in (LeaveOneOut(), KFold(4), StratifiedKFold(2)):
+            for scoring in ("accuracy", "neg_log_loss"):
+                if scoring == "neg_log_loss" and not isinstance(cv, StratifiedKFold):
+                    continue
+                found, expected = (
+                    suffice.cross_validate(BernoulliNB(binarize=threshold), rows, y, cv=cv,
+                                           scoring=scoring)["test_score"]
+                    for rows in (S, X)
+                )  # fmt: skip
+                np.testing.assert_allclose(found, expected, rtol=1e-12)
+    # The matrix is as it was.
+    np.testing.assert_array_equal(S.data, entries)
+    np.testing.assert_array_equal(S.indices, form[0])
+
+
+def test_errors_of_missing_weights_are_admitted():
+    """What is off is a difference of weights, and has the error of those that are missing."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([np.full(50, np.nan), [1.0, 0.0, 1.0, 0.0]])[:, None]
+    y = np.array([0] * 52 + [1] * 2)
+    weight = np.concatenate([rng.uniform(1e10, 2e10, 50), [0.7, 0.9, 0.3, 0.6]])
+    with pytest.warns(ConvergenceWarning, match="not proved"):
+        model = BernoulliNB(alpha=0).fit(X, y, weight)
+    off = abs(np.exp(model.absent_log_prob_[0, 0]) / (0.9 / 1.6) - 1)
+    assert 1e-8 < off <= model.certificate_.error
+
+
+@pytest.mark.parametrize(
+    ("model", "cells"),
+    [(BernoulliNB(alpha=1e-3), [0.0, 1.0, 0.0]), (PoissonNB(beta=0), [0.0, np.nan, 3.0])],
+    ids=["off", "known"],
+)
+def test_errors_of_the_weight_are_those_of_what_is_left_of_it(model, cells):
+    """Of a class of 10⁶ rows all digits are there, of the one row of them that counts none."""
+    X, y = np.array([*cells, 1.0])[:, None], np.array([0, 0, 0, 1])
+    weight = np.array([1e23, 1e6 + 0.3, 1.2, 1.0])
+    model = clone(model).fit(X, y, weight)
+    with pytest.raises(ValueError, match="digits could be guaranteed"):
+        model.forget(X[:1], y[:1], weight[:1])
+    assert model.class_count_[0] > 1e22
+
+
+def test_light_cells_beside_heavy_ones_that_are_missing():
+    """The weight of all rows, rounded, is 2⁵² + 1, and that of the cell that is there is 0.7."""
+    X, y = np.array([[np.nan, 1.0], [1.0, 0.0], [0.0, 1.0]]), [0, 0, 1]
+    weight = [2.0**52, 0.7, 1.0]
+    model = BernoulliNB(alpha=0).fit(X, y, weight)
+    assert model.feature_log_prob_[0, 0] == 0.0
+    assert np.isneginf(model.absent_log_prob_[0, 0])
+    assert PoissonNB(alpha=0, beta=0).fit(X, y, weight).rate_[0, 0] == 1.0
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_columns_that_are_always_on_are_never_off():
+    """However the weights round: what a sum errs by is no weight of its own."""
+    rng = np.random.default_rng(1)
+    for n in (2, 3, 10, 1000):
+        weight = 10.0 ** rng.uniform(-3, 12, size=2 * n)
+        X = np.column_stack([np.ones(2 * n), rng.random(2 * n) < 0.5])
+        y = np.arange(2 * n) % 2
+        for start in (0, n // 2):
+            model = BernoulliNB(alpha=0).fit(X, y, weight)
+            if start:
+                model.forget(X[:start], y[:start], weight[:start], digits=0)
+            assert np.isneginf(model.absent_log_prob_[:, 0]).all()
+    # Beside heavy cells that are missing, or were taken away, they are not off either.
+    for x in (np.nan, 0.0) * 8:
+        X, y = np.concatenate([np.full(50, x), np.ones(20)])[:, None], np.zeros(70, int)
+        heavy = rng.uniform(1e10, 2e25 if x == 0 else 2e10, size=50)
+        weight = np.concatenate([heavy, rng.uniform(0.1, 1, size=20)])
+        model = BernoulliNB(alpha=0).fit(X, y, weight)
+        if x == 0:
+            model.forget(X[:50], y[:50], weight[:50], digits=0)
+        assert np.isneginf(model.absent_log_prob_[0, 0])

@@ -519,3 +519,13 @@ def test_weights_beyond_the_numbers(n):
     for rows in (X, X.astype(str)):
         with pytest.raises(ValueError, match="weights add up to more than float64 can hold"):
             CategoricalNB().fit(rows, y, sample_weight=np.full(n, 1e308))
+
+
+@pytest.mark.parametrize("n", [300, 20_000])
+@pytest.mark.filterwarnings("error")
+def test_half_precision(n):
+    X, y = codes(n)
+    for values in (X, X / 2):
+        expected, narrow = CategoricalNB().fit(values, y), values.astype(np.float16)
+        found = CategoricalNB().fit(narrow, y).predict_proba(narrow)
+        np.testing.assert_array_equal(found, expected.predict_proba(values))

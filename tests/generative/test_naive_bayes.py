@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -18,10 +19,13 @@ from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import suffice
-from suffice import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
+from suffice import BernoulliNB, ComplementNB, GaussianNB, MixedNB, MultinomialNB, PoissonNB
+from suffice.generative.left_out import LeftOut
+from suffice.generative.own_cells import rows_that_borrow
 from suffice.numerics.log_posterior import log_posterior
 from suffice.preprocessing import MinMaxScaler
-from suffice.sources import as_source
+from suffice.sources import Block, as_source
+from suffice.statistics.class_sums import ClassSums
 from tests.generative.count_rows import LAYOUTS, MODELS, counts, holed, joint_without_each
 
 each = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
@@ -112,6 +116,9 @@ def test_given_priors(model):
         clone(model).set_params(class_prior=[0.5, 0.5]).fit(X, y)
     with pytest.raises(ValueError, match="non-negative"):
         clone(model).set_params(class_prior=[0.5, 0.7, -0.2]).fit(X, y)
+    for priors in ([0, 0, 0], [1e308, 1e308, 0]):
+        with pytest.raises(ValueError, match="add up to a finite number above 0"):
+            clone(model).set_params(class_prior=priors).fit(X, y)
 
 
 @each
@@ -490,3 +497,105 @@ def test_numbers_that_cannot_be_meant_are_refused(name):
     model.set_params(alpha=1e290).fit(X, y)
     with pytest.raises(ValueError, match="finite"):
         model.set_params(alpha=1.0, class_prior=[np.inf, 1, 1]).fit(X, y)
+
+
+# --- beyond float64's range ------------------------------------------------------------------
+
+LINEAR = [MultinomialNB(), ComplementNB(), PoissonNB()]
+
+
+@pytest.mark.parametrize("model", LINEAR, ids=str)
+@layouts
+@pytest.mark.filterwarnings("error")
+def test_sums_over_columns_that_overflow_are_refused(model, make):
+    def fitted(*rows):
+        return clone(model).fit(make(np.array(rows)), [0, 1])
+
+    with pytest.raises(ValueError, match=r"too large.*rescale"):
+        fitted([1e308, 1e308], [1.0, 2.0])
+    heavy = fitted([1e308, 1.0], [1.0, 2.0])
+    for other in (heavy, fitted([1.0, 1e308], [1.0, 2.0])):
+        with pytest.raises(ValueError, match=r"beyond float64's range.*rescale"):
+            heavy + other
+    rows = np.array([[1e10, 3e10], [2e10, 1e10]])
+    found = fitted(*rows)
+    assert np.isfinite(found.predict_proba(make(rows * 1e290))).all()
+    with pytest.raises(ValueError, match=r"too large.*rescale"):
+        found.predict(make(np.array([[1.7e308, 1.7e308]])))
+
+
+@pytest.mark.filterwarnings("error")
+def test_rates_that_overflow_are_refused():
+    X, y = np.array([[1e308, 1e308], [1.0, 2.0]]), [0, 1]
+    with pytest.raises(ValueError, match=r"rates of a class .* rescale"):
+        PoissonNB(beta=0).fit(X, y, [1e-10, 1.0])
+    model = MixedNB(["poisson", "multinomial"]).fit(X, y)
+    with pytest.raises(ValueError, match=r"beyond float64's range.*rescale"):
+        model + model
+
+
+# --- weights that took digits with them ------------------------------------------------------
+
+
+@each
+def test_the_weight_of_a_class_knows_its_digits(model):
+    X, y = np.array([[0.0, 0], [0, 0], [1, 2], [3, 1]]), np.array([0, 0, 0, 1])
+    weight = np.array([1e31, 1.1e15, 1.2345678901234567, 1])
+    fitted = clone(model).fit(X, y, weight)
+    before = copy.deepcopy(fitted)
+    with pytest.raises(ValueError, match="digits could be guaranteed"):
+        fitted.forget(X[:2], y[:2], weight[:2])
+    same(fitted, before)
+    # Whole numbers are exact, and few digits are lost of others.
+    for heavy in (2.0**50, 1e6 + 0.1):
+        weight[:2] = heavy, 3.0
+        fitted = clone(model).fit(X, y, weight).forget(X[:2], y[:2], weight[:2])
+        assert abs(fitted.class_count_[0] / weight[2] - 1) <= fitted.certificate_.error
+        assert fitted.certificate_.digits > 10
+
+
+# --- one row left out of sparse rows ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model", [BernoulliNB(alpha=0), PoissonNB(alpha=0, beta=0)], ids=["Bernoulli", "Poisson"]
+)
+def test_leaving_out_of_wide_sparse_rows_takes_little_memory(model):
+    """No cell is written out that a CSR matrix does not store."""
+    n, d = 500, 20_000
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((n, d), density=1e-3, rng=rng, format="csr")
+    X.data[:] = 1.0
+    X.data[::50] = np.nan
+    y = np.arange(n) % 3
+    model = clone(model).fit(X, y)
+    model._leave_one_out(Block(X[:2], y[:2], None, 0))
+    tracemalloc.start()
+    try:
+        model._leave_one_out(Block(X, y, None, 0))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < n * d
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_that_a_class_cannot_do_without(weighted):
+    """Counted from the missing cells, they are those that looking at every cell finds."""
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        X = np.where(rng.random((12, 5)) < 0.6, np.nan, rng.integers(0, 2, (12, 5)))
+        y, bare = rng.integers(0, 3, 12), rng.random(5) < 0.7
+        weight = rng.integers(1, 4, 12).astype(float) if weighted else np.ones(12)
+        statistic = ClassSums.summarize(X, y, weight)
+        codes = np.searchsorted(statistic.labels, y)
+        known = np.broadcast_to(statistic.cell_weight, statistic.sums.shape)
+        there = ~np.isnan(X) & bare
+        own = known[codes] - weight[:, None] <= 0
+        alone = statistic.rows[codes] == 1
+        expected = (there & (known <= 0).any(axis=0)).any(axis=1)
+        expected |= (there & own).any(axis=1) & ~alone
+        for rows in (X, sparse.csr_array(X)):
+            left = LeftOut(rows, codes, weight)
+            found = rows_that_borrow(statistic, left, np.where(bare, 0.0, 1.0))
+            assert found == np.flatnonzero(expected).tolist()

@@ -420,3 +420,106 @@ def test_markers_and_priors_that_mean_nothing():
     with pytest.raises(ValueError, match="class_prior is 0 for a class"):
         CategoricalNB(unlabelled=-1, class_prior=[0.0, 1.0]).fit(X, y)
     CategoricalNB(unlabelled=-1, class_prior=[0.0, 1.0]).fit(X[y >= 0], y[y >= 0])
+
+
+def test_booleans_are_no_numbers():
+    """True marks booleans alone, and 1 marks none of them."""
+    X, _, _ = counts(60)
+    y = np.arange(60) % 3
+    for labels in (y, y.astype(float), y.astype(object)):
+        assert MultinomialNB(unlabelled=True).fit(X, labels).classes_.tolist() == [0, 1, 2]
+    truth = y > 0
+    for labels in (truth, truth.astype(object)):
+        for marker in (1, 1.0, np.int64(1)):
+            assert MultinomialNB(unlabelled=marker).fit(X, labels).classes_.tolist() == [0, 1]
+        for marker in (True, np.True_):
+            found = MultinomialNB(unlabelled=marker, max_iter=1000).fit(X, labels)
+            assert found.classes_.tolist() == [False]
+    for marker in (1, 1.0, np.float32(1)):
+        assert MultinomialNB(unlabelled=marker).fit(X, y).classes_.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble])
+def test_nan_of_every_precision_marks_missing_labels(kind):
+    X, y = categories_and_labels()
+    expected = CategoricalNB(unlabelled=-1).fit(X, y).predict_proba(X)
+    missing = np.where(y < 0, np.nan, y)
+    of_kind = np.array([kind("nan") if one < 0 else int(one) for one in y], dtype=object)
+    for labels in (missing, missing.astype(np.float32), of_kind):
+        for marker in (kind("nan"), np.nan):
+            model = CategoricalNB(unlabelled=marker).fit(X, labels)
+            np.testing.assert_array_equal(model.predict_proba(X), expected)
+
+
+@each
+def test_a_declared_class_without_labelled_rows(model):
+    """It has no probability; with a smoothed prior it has some, and may gain rows."""
+    X, _, labels = counts()
+    plain = with_em(model, prior_alpha=0).fit(X, labels)
+    found = with_em(model, prior_alpha=0).partial_fit(X, labels, classes=[0, 1, 2, 5])
+    assert found.classes_.tolist() == [0, 1, 2, 5]
+    assert found.certificate_.holds
+    assert found.class_count_[3] == 0
+    proba = found.predict_proba(X)
+    assert not proba[:, 3].any()
+    np.testing.assert_allclose(proba[:, :3], plain.predict_proba(X), rtol=1e-9)
+
+
+# --- what is proved ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [BernoulliNB, MultinomialNB, PoissonNB, CategoricalNB])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_without_smoothing_nothing_is_multiplied_by_infinity(model):
+    X = np.array([[1.0, 1], [0, 1], [1, 0], [0, 1], [1, 1]])
+    labels = np.array([0, 1, 0, -1, -1])
+    found = model(alpha=0, unlabelled=-1).fit(X, labels)
+    assert found.certificate_.holds
+    assert np.isfinite(found.trace_.objective[1:]).all()
+    weight = np.array([0.3, 0.7, 0.9, 0.2, 0.6])
+    assert model(alpha=0, unlabelled=-1).fit(X, labels, weight).certificate_.holds
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_infinite_scores_prove_nothing():
+    X = np.array([[1.0, 1], [0, 1], [1, 0], [0, 1], [1, 1]])
+    with pytest.warns(ConvergenceWarning, match="is infinite: give alpha"):
+        found = ComplementNB(alpha=0, unlabelled=-1).fit(X, [0, 1, 0, -1, -1])
+    assert not found.certificate_.holds
+
+
+def test_a_step_that_falls_is_told(monkeypatch):
+    """A step that leaves the maximum of its bound is found out, though EM settles afterwards."""
+    X, _, labels = counts()
+    steps, solve = [], MultinomialNB._solve_columns
+
+    def worse_once(model, statistic):
+        solved = solve(model, statistic)
+        steps.append(None)
+        if len(steps) == 4:
+            shape = model.feature_log_prob_.shape
+            model.feature_log_prob_ = np.full(shape, -np.log(shape[1]))
+        return solved
+
+    expected = MultinomialNB(unlabelled=-1).fit(X, labels)
+    assert expected.certificate_.holds
+    assert expected.certificate_.largest_fall <= 1e-12
+    monkeypatch.setattr(MultinomialNB, "_solve_columns", worse_once)
+    with pytest.warns(ConvergenceWarning, match="the log posterior fell in a step"):
+        found = MultinomialNB(unlabelled=-1, max_iter=500).fit(X, labels)
+    certificate = found.certificate_
+    assert not certificate.holds
+    assert certificate.change <= found.tol
+    assert 1e-3 < certificate.largest_fall < 1
+
+
+def test_a_wrong_density_of_smoothed_variances_is_told(monkeypatch):
+    """Without the noise of the cells, EM climbs another hill than the one that is measured."""
+    X, _, labels = counts()
+    model = GaussianNB(var_smoothing=0.5, unlabelled=-1, max_iter=500)
+    assert model.fit(X, labels).certificate_.holds
+    monkeypatch.setattr(GaussianNB, "_noise_of_cells", lambda self, rows: 0.0)
+    with pytest.warns(ConvergenceWarning, match="the log posterior fell in a step"):
+        model.fit(X, labels)
+    assert not model.certificate_.holds
+    assert model.certificate_.largest_fall > 1e-12

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn import covariance as peer
+from sklearn.base import clone
 from sklearn.covariance import OAS, EmpiricalCovariance, LedoitWolf, ShrunkCovariance
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from suffice import LinearDiscriminantAnalysis
+import suffice
+from suffice import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.bayes import NormalInverseWishart
 from suffice.generative.principal_axes import principal_axes
 from suffice.generative.shrinkage import Rule, covariance, pooled, rule_of, shrunk_covariance
@@ -137,11 +139,94 @@ def test_the_bound_on_the_error_holds():
         assert (np.abs(rough.rounded - fine.rounded) <= allowed).all()
 
 
-@pytest.mark.parametrize("scale", [1e-80, 1e-90, 1e-130])
-def test_fourth_powers_that_underflow_prove_nothing(scale):
+FAR = [1e-140, 1e-130, 1e-90, 1e-80, 1e75, 1e80, 1e100, 1e140]
+
+
+@pytest.mark.parametrize("scale", FAR)
+@pytest.mark.parametrize("precision", ["float64", "double-double"])
+@pytest.mark.parametrize("standardised", [False, True])
+def test_ledoit_and_wolfs_amount_has_no_units(scale, precision, standardised):
+    """Whether or not float64 holds the fourth powers, or the squares of covariances."""
+    rule, X = Rule("ledoit-wolf", standardised=standardised), sample()
+    plain, s = shrunk_covariance(FourthMoments.summarize(X, precision=precision), rule)
+    parts = [FourthMoments.summarize(X[i::2] * scale, precision=precision) for i in range(2)]
+    found, t = shrunk_covariance(FourthMoments.merge(parts), rule)
+    assert abs(t / s - 1) < 1e-11
+    sizes = []
+    for one in (found, plain):
+        deviations = np.sqrt(one.variances)
+        sizes.append(np.linalg.norm(one.of_amount / deviations[:, None] / deviations))
+    assert sizes[0] < 1e-10
+    assert sizes[1] < 1e-10
+
+
+@pytest.mark.parametrize("scale", FAR)
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+        LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=LedoitWolf()),
+        QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto"),
+    ],
+    ids=["auto", "estimator", "quadratic"],
+)
+def test_models_of_fourth_powers_beyond_float64(scale, model, tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(50, 4)), np.arange(50) % 3
+    expected = clone(model).fit(X, y).predict_proba(X)
+    found = clone(model).fit(X * scale, y)
+    assert found.certificate_.holds
+    np.testing.assert_allclose(found.predict_proba(X * scale), expected, rtol=1e-10)
+    if model.covariance_estimator is None:  # scikit-learn's own are not saved
+        found.save(tmp_path / "model")
+        found = suffice.load(tmp_path / "model")
+    found.update(X[:20] * scale, y[:20]).forget(X[:20] * scale, y[:20])
+    np.testing.assert_allclose(found.predict_proba(X * scale), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_fourth_powers_that_rows_took_with_them(seed):
+    """What is left of Q may be negative: an amount of 0 is then as uncertain as any other."""
+    rng = np.random.default_rng(seed)
+    X, large = rng.normal(size=(60, 4)), rng.normal(size=(5, 4)) * 1e6
+    rule = Rule("ledoit-wolf", standardised=True)
+    stay, gone = (FourthMoments.summarize(Z, precision="double-double") for Z in (X, large))
+    found, _ = shrunk_covariance(FourthMoments.merge([stay, gone]).subtract(gone), rule)
+    expected, _ = shrunk_covariance(stay, rule)
+    assert (np.abs(found.rounded - expected.rounded) <= found.of_amount + 1e-10).all()
+    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", exact=True)
+    model.fit(np.vstack([X, large]), np.arange(65) % 2)
+    with pytest.raises(ValueError, match="digits could be guaranteed"):
+        model.forget(large, np.arange(60, 65) % 2)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-160])
+def test_squares_that_underflow_prove_nothing(scale):
     X, y = np.random.default_rng(0).normal(size=(50, 4)), np.arange(50) % 3
     with pytest.warns(ConvergenceWarning, match="not proved"):
         LinearDiscriminantAnalysis(shrinkage="auto").fit(X * scale, y)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-80, 1e80, 1e100])
+@pytest.mark.parametrize("constant", [0.0, 7.0])
+@pytest.mark.parametrize("standardised", [False, True])
+def test_constant_columns_beside_far_ones(scale, constant, standardised):
+    rule, X = Rule("ledoit-wolf", standardised=standardised), sample()
+    X[:, 2] = 7.0
+    _, s = shrunk_covariance(FourthMoments.summarize(X), rule)
+    rows = X * scale
+    rows[:, 2] = constant
+    parts = [FourthMoments.summarize(rows[i::2]) for i in range(2)]
+    found, t = shrunk_covariance(FourthMoments.merge(parts), rule)
+    assert abs(t / s - 1) < 1e-11
+    other = np.arange(6) != 2
+    deviations = np.sqrt(found.variances[other])
+    of_amount = found.of_amount[np.ix_(other, other)] / deviations[:, None] / deviations
+    assert of_amount.max() < 1e-10
+
+
+@pytest.mark.parametrize("scale", [1e-80, 1e-90, 1e-130])
+def test_a_fixed_amount_has_no_units(scale):
+    X, y = np.random.default_rng(0).normal(size=(50, 4)), np.arange(50) % 3
     assert LinearDiscriminantAnalysis(shrinkage=0.1).fit(X * scale, y).certificate_.holds
 
 

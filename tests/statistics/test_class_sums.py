@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -178,3 +179,57 @@ def test_layouts_dtypes_and_strides_agree():
         assert_identical(ClassSums.summarize(form, y), expected)
     X.flags.writeable = False
     assert_identical(ClassSums.summarize(X, y), expected)
+
+
+@pytest.mark.parametrize("make", LAYOUTS.values(), ids=LAYOUTS)
+def test_sums_that_overflow_together(make):
+    y = np.array([0, 1])
+    with pytest.raises(FloatingPointError, match="overflows"):
+        ClassSums.summarize(make(np.array([[1e308, 0.0], [0.0, 1e308]])), y)
+    parts = [ClassSums.summarize(make(np.diag(d)), y) for d in ([1e308, 1.0], [1.0, 1e308])]
+    for some in (parts, parts[:1] * 2, parts * 2):
+        with pytest.raises(ValueError, match="beyond float64's range"):
+            ClassSums.merge(some)
+    # So do weights, even of rows of zeros.
+    zeros, heavy = make(np.zeros((2, 2))), np.array([1e308, 1.0])
+    with pytest.raises(FloatingPointError, match="overflows"):
+        ClassSums.summarize(zeros, y, np.full(2, 1e308))
+    with pytest.raises(FloatingPointError, match="overflows"):
+        ClassSums.summarize(zeros, np.zeros(2, int), np.full(2, 1e308))
+    with pytest.raises(ValueError, match="beyond float64's range"):
+        ClassSums.merge([ClassSums.summarize(zeros, y, heavy)] * 2)
+
+
+def test_weights_of_classes_stay_within_their_bound():
+    rng = np.random.default_rng(7)
+    X, y = counts()
+    for whole in (False, True):
+        weight = 10.0 ** rng.uniform(-3, 15, size=len(X))
+        weight = np.ceil(np.minimum(weight, 1e13)) if whole else weight
+        parts = [ClassSums.summarize(X[i::3], y[i::3], weight[i::3]) for i in range(3)]
+        merged = ClassSums.merge(parts)
+        for found, chosen in (
+            (parts[0], np.arange(len(X)) % 3 == 0),
+            (merged, np.full(len(X), True)),
+            (merged.subtract(parts[1]).subtract(parts[2]), np.arange(len(X)) % 3 == 0),
+        ):
+            for k, label in enumerate(found.labels):
+                exactly = sum(map(Fraction, weight[chosen & (y == label)]))
+                off = abs(Fraction(found.weight.hi[k]) + Fraction(found.weight.lo[k]) - exactly)
+                assert off <= Fraction(found.weight_error[k])
+                assert found.weight_error[k] <= 1e-20 * merged.weight.hi[k]
+            assert whole == (not found.weight_error.any())
+
+
+def test_loaded_errors_of_weights_are_checked():
+    found = ClassSums.summarize(*counts())
+    for wrong in (np.zeros(2), np.zeros(3, np.int64), np.zeros((3, 1)), None):
+        with pytest.raises(ValueError, match="its "):
+            replace(found, weight_error=wrong)._check_loaded()
+    found._check_loaded()
+
+
+def test_light_cells_beside_heavy_missing_ones():
+    """2⁵² + 0.7 less 2⁵² is 0.7."""
+    X, weight = np.array([[np.nan], [1.0]]), np.array([2.0**52, 0.7])
+    assert ClassSums.summarize(X, np.zeros(2, int), weight).cell_weight[0, 0] == 0.7

@@ -16,7 +16,7 @@ classification" (1998).
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,19 +35,18 @@ from suffice.generative.class_counts import (
     weighed,
     with_borrowed,
 )
+from suffice.generative.count_nb import CountNB
 from suffice.generative.left_out import LeftOut
 from suffice.generative.log_linear import log_linear
-from suffice.generative.naive_bayes import NaiveBayes
 from suffice.generative.own_cells import own_likelihood, rows_that_borrow
-from suffice.generative.smoothing import CONSTRAINTS, pseudo_counts
-from suffice.numerics.double_double import UNIT, Array
+from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
 from suffice.sources.sparse import csr_on
 from suffice.statistics.class_sums import ClassSums
 from suffice.statistics.moments import Precision
 
 
-class BernoulliNB(NaiveBayes):
+class BernoulliNB(CountNB):
     """Naive Bayes for columns that are on or off.
 
     Parameters
@@ -104,17 +103,9 @@ class BernoulliNB(NaiveBayes):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
+        **CountNB._parameter_constraints,
         "binarize": [None, Interval(Real, 0, None, closed="left")],
-        "n_jobs": [None, Integral],
     }
-    _refit_parameters: ClassVar[tuple[str, ...]] = (
-        "alpha",
-        "force_alpha",
-        "fit_prior",
-        "class_prior",
-        "prior_alpha",
-    )
     _statistic_parameters = ("binarize",)
     _saved_private = ("_threshold",)
     _threshold: float | None
@@ -148,17 +139,12 @@ class BernoulliNB(NaiveBayes):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.poor_score = True
+        tags.input_tags.positive_only = False
         return tags
 
-    def _pseudo_counts(self) -> Array:
-        return pseudo_counts("alpha", self.alpha, self.n_features_in_, self.force_alpha)
-
     def _log_prior_density(self) -> float:
-        alpha = self._pseudo_counts()
         logs = self.feature_log_prob_ + self.absent_log_prob_
-        return float((alpha * logs)[:, alpha > 0].sum())
+        return weighed(self._pseudo_counts(), logs)
 
     def _learn(self, source: Source, task: FitTask) -> None:
         self._threshold = self.binarize
@@ -167,6 +153,9 @@ class BernoulliNB(NaiveBayes):
     def _adopt_private(self, models: Any) -> None:
         super()._adopt_private(models)
         self._threshold = models[0]._learned_threshold
+
+    def _summarised_by(self) -> dict[str, Any]:
+        return {"binarize": self._learned_threshold}
 
     @property
     def _learned_threshold(self) -> float | None:
@@ -197,6 +186,7 @@ class BernoulliNB(NaiveBayes):
             (posterior.alpha, statistic.error),
             (known, statistic.error),
             (known, statistic.missing_error),
+            (known, statistic.weight_error[:, None]),
         )
         on = weighed(counts, self.feature_log_prob_)
         return Solved(proved, -on - weighed(off, self.absent_log_prob_))
@@ -238,14 +228,17 @@ def on_or_off(X: Any, threshold: float | None) -> Any:
 
 
 def dust_of(statistic: ClassSums) -> Array:
-    """Errors of the sums, by class and column: differences of weights up to them are none."""
+    """Errors of the sums, by class and column: differences of weights up to them are none.
+
+    The bound on a sum has room for the rounding of the weight next to it.
+    """
     dust = np.zeros(statistic.sums.shape)
     if statistic.is_exact:
         return dust
-    for error in (statistic.error, statistic.missing_error):
+    for error in (statistic.error, statistic.missing_error, statistic.weight_error[:, None]):
         if error.shape[1]:
             dust += error
-    return dust + UNIT * statistic.weight.round()[:, None]
+    return dust
 
 
 def difference(weight: Array, on: Array, dust: Array) -> Array:

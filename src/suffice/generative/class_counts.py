@@ -38,9 +38,9 @@ def present_rows(block: Block) -> Block:
 
 
 def weighed(counts: Array, logs: Array) -> float:
-    """Σ counts · logs; where nothing was counted, −∞ adds nothing."""
+    """Σ counts · logs over classes and columns; where nothing was counted, −∞ adds nothing."""
     with np.errstate(invalid="ignore", over="ignore"):
-        total = float(np.einsum("ij,ij->", counts, logs))
+        total = float(np.einsum("ij,ij->", np.broadcast_to(counts, logs.shape), logs))
         return total if np.isfinite(total) else float(np.where(counts > 0, counts * logs, 0).sum())
 
 
@@ -93,7 +93,8 @@ def certified(claim: str, statistic: ClassSums, *known: tuple[Array, Array]) -> 
         Sums with pseudo-counts, and bounds on their errors; these are of shape (classes, 0)
         where there are none.
     """
-    error = 4 * UNIT + sum(_largest_ratio(error, value) for value, error in known)
+    of_classes = statistic.weight.hi[:, None], statistic.weight_error[:, None]
+    error = 4 * UNIT + sum(_largest_ratio(error, value) for value, error in (of_classes, *known))
     digits = digits_within(error)
     proved = digits >= ENOUGH_DIGITS
     notes = () if proved else (

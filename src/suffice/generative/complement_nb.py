@@ -16,7 +16,6 @@ classifiers" (2003).
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,20 +23,17 @@ from numpy.typing import ArrayLike
 
 from suffice.bayes import DirichletCategorical
 from suffice.fitting.base import Solved
-from suffice.generative.class_counts import certified, of_others, summed, weighed
+from suffice.generative.class_counts import certified, of_others, weighed
+from suffice.generative.count_nb import CountNB
 from suffice.generative.left_out import LeftOut, log_priors_without
 from suffice.generative.log_linear import log_linear
 from suffice.generative.multinomial_nb import log_shares
-from suffice.generative.naive_bayes import NaiveBayes
 from suffice.generative.own_cells import OwnCells
-from suffice.generative.smoothing import CONSTRAINTS, pseudo_counts
 from suffice.numerics.double_double import UNIT, Array
-from suffice.sources import Block
 from suffice.statistics.class_sums import ClassSums
-from suffice.statistics.moments import Precision
 
 
-class ComplementNB(NaiveBayes):
+class ComplementNB(CountNB):
     """Naive Bayes for counts that compares each class with all others.
 
     Parameters
@@ -95,11 +91,10 @@ class ComplementNB(NaiveBayes):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
+        **CountNB._parameter_constraints,
         "norm": ["boolean"],
-        "n_jobs": [None, Integral],
     }
-    _refit_parameters: ClassVar[tuple[str, ...]] = (
+    _refit_parameters = (
         "alpha",
         "force_alpha",
         "fit_prior",
@@ -134,19 +129,6 @@ class ComplementNB(NaiveBayes):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.classifier_tags.poor_score = True
-        return tags
-
-    def _pseudo_counts(self) -> Array:
-        return pseudo_counts("alpha", self.alpha, self.n_features_in_, self.force_alpha)
-
-    def _summarize(self, block: Block, precision: Precision) -> ClassSums:
-        return summed(self, block, block.X)
 
     def _solve_columns(self, statistic: ClassSums) -> Solved:
         counts = statistic.sums

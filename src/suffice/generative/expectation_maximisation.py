@@ -116,7 +116,9 @@ class Climb:
         if solved is None:
             return False
         done = labelled.weight == 0
-        if not done and (model._log_prior() == -np.inf).any():
+        # 0 is right for a class that was declared, but has no labelled row.
+        impossible = (model._log_prior() == -np.inf) & (model.class_count_ > 0)
+        if not done and impossible.any():
             raise ValueError(
                 "class_prior is 0 for a class that labelled rows have: there is no likelihood to "
                 "climb; leave these rows out, or give the class a share"
@@ -204,6 +206,8 @@ class Climb:
         if len(self.objectives) < 3:
             return np.inf
         before, after = self.objectives[-2:]
+        if not np.isfinite(after):
+            return np.inf
         return abs(after - before) / max(abs(after), 1e-300)
 
     def _adopt(self, statistic: Any, solved: Solved, steps: int) -> None:
@@ -216,11 +220,14 @@ class Climb:
 
     def _certificate(self, of_solution: Certificate) -> Certificate:
         model, change = self.model, self._change()
-        rises = np.diff(self.objectives[1:]) / np.maximum(np.abs(self.objectives[2:]), 1e-300)
-        rise = float(max(rises.max(initial=0.0), 0.0))
+        with np.errstate(invalid="ignore"):  # of values that are infinite
+            rises = np.diff(self.objectives[1:]) / np.maximum(np.abs(self.objectives[2:]), 1e-300)
+        rise = float(rises[~np.isnan(rises)].max(initial=0.0))
         climbed = rise <= ROUNDING or not model._maximises_likelihood
         notes = list(of_solution.notes)
-        if not change <= model.tol:
+        if not np.isfinite(self.objectives[-1]):
+            notes.append("the log posterior is infinite: give alpha, so that all is possible")
+        elif not change <= model.tol:
             notes.append(f"EM stopped after {len(self.objectives)} steps: raise max_iter, or tol")
         if not climbed:
             notes.append("the log posterior fell in a step: too many digits are lost in it")

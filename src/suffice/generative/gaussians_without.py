@@ -52,8 +52,10 @@ def log_densities_without(
     centre, alone = far_from_zero(found.theta, found.var)
     out, doubtful = np.zeros((len(X), len(moments.labels))), np.ones(len(X), np.bool_)
     if out.size * X.shape[1] >= COMPILED_FROM:
-        near = (replace(one, mean=one.mean - centre) for one in (columns, total))
-        doubtful = _compiled(X - centre, *near, codes, weight, var_smoothing, tied, out)
+        near, near_total = (replace(one, mean=one.mean - centre) for one in (columns, total))
+        doubtful = _compiled(
+            X - centre, near, near_total, codes, weight, var_smoothing, tied, out
+        )  # fmt: skip
         doubtful |= (~np.isnan(X[:, alone])).any(axis=1)
     index = np.flatnonzero(doubtful)
     step = max(CELLS_AT_ONCE // max(columns.count.size, 1), 1)

@@ -29,9 +29,16 @@ def log_linear(X: Any, slope: Array, constant: Array | None = None) -> Array:
     slope : array of shape (classes, columns)
     constant : array of shape (classes, columns), optional
         All zero by default.
+
+    Raises
+    ------
+    ValueError
+        If sums overflow in several classes, so that none is the largest.
     """
     if np.isfinite(slope).all():
-        return _linear(X, slope, constant)
+        out = _linear(X, slope, constant)
+        _refuse_overflow(out)
+        return out
     never = np.isneginf(slope).astype(np.float64) - np.isposinf(slope)
     never_zero = None if constant is None else np.isneginf(constant).astype(np.float64)
     out = _linear(
@@ -39,6 +46,7 @@ def log_linear(X: Any, slope: Array, constant: Array | None = None) -> Array:
         np.where(np.isfinite(slope), slope, 0.0),
         None if constant is None else np.where(np.isfinite(constant), constant, 0.0),
     )
+    _refuse_overflow(out)
     out[_linear(X, never, never_zero) > 0] = -np.inf
     return out
 
@@ -51,9 +59,22 @@ def _linear(X: Any, slope: Array, constant: Array | None) -> Array:
     # A missing cell makes all sums of its row NaN.
     if np.isnan(out[:, :1]).any():
         absent, X = split_missing(X)
-        out = np.asarray(X @ turned)
+        with np.errstate(over="ignore", invalid="ignore"):
+            out = np.asarray(X @ turned)
     if constant is not None:
         out += constant.sum(axis=1)
         if absent is not None:
             out -= absent @ np.ascontiguousarray(constant.T)
     return out
+
+
+def _refuse_overflow(out: Array) -> None:
+    """Raise ValueError where rows are so large that their classes cannot be told apart."""
+    if np.isfinite(out).all():
+        return
+    best = out.max(axis=1)
+    if not (best > -np.inf).all() or (np.isposinf(out).sum(axis=1) > 1).any():
+        raise ValueError(
+            "Input X contains a value too large: the log-probabilities of a row are beyond "
+            "float64's range; rescale the columns"
+        )

@@ -245,11 +245,10 @@ class MixedNB(NaiveBayes, TakesText):
                 f"cannot merge models whose columns are {list(self._kinds)} and "
                 f"{list(other._kinds)}: fit both with the same kinds"
             )
-        if "bernoulli" in self._kinds and self._threshold != other._threshold:
-            raise ValueError(
-                f"cannot merge models fitted with binarize={self._threshold!r} and "
-                f"binarize={other._threshold!r}: fit both with one"
-            )
+        super()._check_target_of(other)
+
+    def _summarised_by(self) -> dict[str, Any]:
+        return {"binarize": self._threshold} if "bernoulli" in self._kinds else {}
 
     # --- fitting ----------------------------------------------------------------------------
 

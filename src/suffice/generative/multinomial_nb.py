@@ -17,27 +17,23 @@ classification" (1998).
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from suffice.bayes import DirichletCategorical
 from suffice.fitting.base import Solved
-from suffice.generative.class_counts import certified, summed, weighed
+from suffice.generative.class_counts import certified, weighed
+from suffice.generative.count_nb import CountNB
 from suffice.generative.left_out import LeftOut
 from suffice.generative.log_linear import log_linear
-from suffice.generative.naive_bayes import NaiveBayes
 from suffice.generative.own_cells import OwnCells
-from suffice.generative.smoothing import CONSTRAINTS, pseudo_counts
 from suffice.numerics.double_double import Array
-from suffice.sources import Block
 from suffice.statistics.class_sums import ClassSums
-from suffice.statistics.moments import Precision
 
 
-class MultinomialNB(NaiveBayes):
+class MultinomialNB(CountNB):
     """Naive Bayes for counts of events, such as words in a document.
 
     Parameters
@@ -91,17 +87,6 @@ class MultinomialNB(NaiveBayes):
            [0., 1., 3.]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "n_jobs": [None, Integral],
-    }
-    _refit_parameters: ClassVar[tuple[str, ...]] = (
-        "alpha",
-        "force_alpha",
-        "fit_prior",
-        "class_prior",
-        "prior_alpha",
-    )
     _column_attributes = ("feature_count_", "feature_log_prob_")
 
     def __init__(
@@ -127,22 +112,8 @@ class MultinomialNB(NaiveBayes):
         self.tol = tol
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.classifier_tags.poor_score = True
-        return tags
-
-    def _pseudo_counts(self) -> Array:
-        return pseudo_counts("alpha", self.alpha, self.n_features_in_, self.force_alpha)
-
     def _log_prior_density(self) -> float:
-        alpha = self._pseudo_counts()
-        return float((alpha * self.feature_log_prob_)[:, alpha > 0].sum())
-
-    def _summarize(self, block: Block, precision: Precision) -> ClassSums:
-        return summed(self, block, block.X)
+        return weighed(self._pseudo_counts(), self.feature_log_prob_)
 
     def _solve_columns(self, statistic: ClassSums) -> Solved:
         counts = statistic.sums

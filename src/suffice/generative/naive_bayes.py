@@ -35,6 +35,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from suffice.bayes import DirichletCategorical
 from suffice.engines.passes import map_rows
@@ -50,6 +51,7 @@ from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources import Block, Source, as_source
 from suffice.sources.base import block_rows
 from suffice.sources.long_blocks import with_long_blocks
+from suffice.sources.sparse import canonical_csr
 from suffice.statistics.class_sums import ClassSums
 from suffice.statistics.labels import coded, united
 from suffice.statistics.moments import NOTHING, Precision
@@ -99,7 +101,7 @@ class NaiveBayes(SemiSupervised):
     """Labels that `partial_fit` was told to expect."""
 
     _statistic_parameters: ClassVar[tuple[str, ...]] = ()
-    """Parameters that decide what is summarised."""
+    """Parameters that decide what is summarised; `_summarised_by` keeps what they were."""
 
     _follows_scaling: ClassVar[bool] = False
     """Whether the statistic of scaled rows can be made from that of the rows."""
@@ -218,6 +220,20 @@ class NaiveBayes(SemiSupervised):
             known = [m.classes_ for m in models]
             self._declared_classes = united([*declared, *known])
 
+    def _summarised_by(self) -> dict[str, Any]:
+        """What decided what was summarised, as it was then, by the name of the parameter."""
+        return {}
+
+    def _check_target_of(self, other: Self) -> None:
+        # What is set after a fit must not hide that the statistics count different things.
+        theirs = other._summarised_by()
+        for name, ours in self._summarised_by().items():
+            if ours != theirs[name]:
+                raise ValueError(
+                    f"cannot merge models fitted with {name}={ours!r} and "
+                    f"{name}={theirs[name]!r}: fit both with one"
+                )
+
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be a fitted model."""
         learned = vars(self)
@@ -245,6 +261,9 @@ class NaiveBayes(SemiSupervised):
 
     def _apply(self, X: Any, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
         def by_blocks(rows: Any) -> NDArray[Any]:
+            if issparse(rows):
+                # As in a fit, entries of the same cell are added up, in a copy.
+                return function(canonical_csr(rows))
             plain = isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf"
             if not plain or len(rows) <= block_rows(rows.shape[1]):
                 return function(rows)

@@ -133,23 +133,30 @@ def rows_that_borrow(statistic: ClassSums, left: LeftOut, pseudo_weight: Array) 
     if not bare.any():
         return []
     weight = np.broadcast_to(statistic.cell_weight, statistic.sums.shape)
-    there = _observed(left.X)
+    rows, columns = _missing_cells(left.X)
+
+    def counted(chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        return np.bincount(rows[chosen], minlength=len(left.codes))
+
+    # Cells are few that are missing: those that are there are all columns less these.
     borrowed = bare & (weight <= 0).any(axis=0)
-    found = np.asarray((there[:, borrowed]).any(axis=1))
+    found = counted(borrowed[columns]) < np.count_nonzero(borrowed)
+    of_row = left.weight[rows]
     for k in np.flatnonzero(statistic.rows > 1).tolist():
-        mine = np.flatnonzero((left.codes == k) & (left.weight > 0))
-        heaviest = left.weight[mine].max(initial=0.0)
-        scarce = np.flatnonzero(bare & (weight[k] <= heaviest))
-        rest = weight[k, scarce] - left.weight[mine, None]
-        found[mine] |= np.asarray((there[mine][:, scarce] & (rest <= 0)).any(axis=1))
+        mine = (left.codes == k) & (left.weight > 0)
+        scarce = np.sort(weight[k, bare])
+        # Columns in which the class has no more weight than the row.
+        no_more = np.searchsorted(scarce, left.weight, side="right")
+        gone = bare[columns] & (weight[k, columns] <= of_row)
+        found |= mine & (counted(gone) < no_more)
     return np.flatnonzero(found).tolist()
 
 
-def _observed(X: Any) -> Any:
+def _missing_cells(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Rows and columns of the cells that are missing."""
     if not issparse(X):
-        return ~np.isnan(X)
-    # What is not stored is there: only the entries of a CSR matrix can be missing.
-    made = np.ones(X.shape, np.bool_)
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    made[rows, X.indices] = ~np.isnan(X.data)
-    return made
+        rows, columns = np.nonzero(np.isnan(X))
+        return rows, columns
+    # What is not stored is there.
+    entries = np.flatnonzero(np.isnan(X.data))
+    return np.searchsorted(X.indptr, entries, side="right") - 1, X.indices[entries]

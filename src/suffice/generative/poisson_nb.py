@@ -20,7 +20,7 @@ Reference: Kim, Seo and Rim, "Poisson naive Bayes for text classification with f
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,19 +30,17 @@ from sklearn.utils._param_validation import Interval
 
 from suffice.bayes import GammaPoisson
 from suffice.fitting.base import Solved
-from suffice.generative.class_counts import certified, summed, weighed, with_borrowed
+from suffice.generative.class_counts import certified, weighed, with_borrowed
+from suffice.generative.count_nb import CountNB
 from suffice.generative.left_out import LeftOut
 from suffice.generative.log_linear import log_linear
-from suffice.generative.naive_bayes import NaiveBayes
 from suffice.generative.own_cells import own_likelihood, rows_that_borrow
-from suffice.generative.smoothing import CONSTRAINTS, pseudo_counts
+from suffice.generative.smoothing import pseudo_counts
 from suffice.numerics.double_double import Array
-from suffice.sources import Block
 from suffice.statistics.class_sums import ClassSums
-from suffice.statistics.moments import Precision
 
 
-class PoissonNB(NaiveBayes):
+class PoissonNB(CountNB):
     """Naive Bayes for counts, each with a Poisson distribution in each class.
 
     Parameters
@@ -103,11 +101,10 @@ class PoissonNB(NaiveBayes):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
+        **CountNB._parameter_constraints,
         "beta": [Interval(Real, 0, None, closed="left"), "array-like"],
-        "n_jobs": [None, Integral],
     }
-    _refit_parameters: ClassVar[tuple[str, ...]] = (
+    _refit_parameters = (
         "alpha",
         "beta",
         "force_alpha",
@@ -142,40 +139,36 @@ class PoissonNB(NaiveBayes):
         self.tol = tol
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.classifier_tags.poor_score = True
-        return tags
-
     def _pseudo(self) -> tuple[Array, Array]:
         """Events and rows of the prior, for each column."""
-        n = self.n_features_in_
-        alpha = pseudo_counts("alpha", self.alpha, n, self.force_alpha)
-        return alpha, pseudo_counts("beta", self.beta, n)
+        return self._pseudo_counts(), pseudo_counts("beta", self.beta, self.n_features_in_)
 
     def _log_prior_density(self) -> float:
         alpha, beta = self._pseudo()
-        logs = np.where(alpha > 0, alpha * self.coef_, 0.0) - beta * self.rate_
-        return float(np.nansum(logs))
-
-    def _summarize(self, block: Block, precision: Precision) -> ClassSums:
-        return summed(self, block, block.X)
+        return weighed(alpha, self.coef_) - float(np.nansum(beta * self.rate_))
 
     def _solve_columns(self, statistic: ClassSums) -> Solved:
         alpha, beta = self._pseudo()
         posterior = GammaPoisson(alpha, beta).given(*with_borrowed(statistic, beta))
         events, rows = posterior.shape, posterior.rate
         known = rows > 0
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             rate = events / np.where(known, rows, 1.0)
             # 0 where nothing is known: the column says nothing.
             self.coef_ = np.where(known, np.log(rate), 0.0)
+            if not np.isfinite(rate.sum(axis=1)).all():
+                raise ValueError(
+                    "the rates of a class add up to more than float64's range: the columns are too "
+                    "large, or alpha is next to beta; rescale them"
+                )
         self.rate_ = np.where(known, rate, np.nan)
         self.feature_count_ = statistic.sums.copy()
         proved = certified(
-            "the log-rates", statistic, (events, statistic.error), (rows, statistic.missing_error)
+            "the log-rates",
+            statistic,
+            (events, statistic.error),
+            (rows, statistic.missing_error),
+            (rows, statistic.weight_error[:, None]),
         )
         expected = float(np.nansum(statistic.cell_weight * self.rate_))
         return Solved(proved, expected - weighed(statistic.sums, self.coef_))

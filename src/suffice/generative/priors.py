@@ -10,12 +10,13 @@ from suffice.numerics.double_double import Array
 
 
 def given_priors(priors: Any, n_classes: int) -> Array:
-    """The priors as an array of shape (classes,); whether they add up to 1 is not asked.
+    """The priors as an array of shape (classes,); they need not add up to 1.
 
     Raises
     ------
     ValueError
-        If there are not as many as classes, or if one is negative or not finite.
+        If there are not as many as classes, if one is negative or not finite, or if no class
+        has any, or their sum overflows.
     """
     try:
         given = np.asarray(priors, dtype=np.float64)
@@ -28,4 +29,7 @@ def given_priors(priors: Any, n_classes: int) -> Array:
         )
     if not ((given >= 0) & (given < np.inf)).all():
         raise ValueError("Priors must be non-negative, and finite.")
+    with np.errstate(over="ignore"):
+        if not 0 < given.sum() < np.inf:
+            raise ValueError("Priors must add up to a finite number above 0.")
     return given

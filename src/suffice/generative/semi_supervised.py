@@ -62,14 +62,16 @@ class SemiSupervised(GenerativeClassifier):
         marker = self.unlabelled
         if marker is None:
             return np.zeros(len(y), np.bool_)
-        if is_missing(marker):
+        if _is_missing(marker):
             if y.dtype.kind == "O":
-                return np.fromiter(map(is_missing, y), bool, len(y))
+                return np.fromiter(map(_is_missing, y), bool, len(y))
             return np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), np.bool_)
         if np.ndim(marker):
             raise ValueError(f"unlabelled={marker!r} is not supported: give one label")
         if y.dtype.kind == "O":
-            return np.fromiter((not is_missing(v) and v == marker for v in y), bool, len(y))
+            return np.fromiter((_same_label(v, marker) for v in y), bool, len(y))
+        if (y.dtype.kind == "b") != _is_boolean(marker):
+            return np.zeros(len(y), np.bool_)
         return np.broadcast_to(np.asarray(y == marker, dtype=np.bool_), y.shape[:1])
 
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
@@ -125,3 +127,18 @@ class SemiSupervised(GenerativeClassifier):
         tried = precisions[self._always_exact(source) :]
         if not any(Climb(self, source, task, precision).run() for precision in tried):
             raise RuntimeError(f"{type(self).__name__} was not solved, not even in double-double")
+
+
+def _is_missing(label: object) -> bool:
+    """Whether it stands for no label: None, or NaN of whatever precision."""
+    return is_missing(label) or (isinstance(label, np.floating) and bool(label != label))
+
+
+def _is_boolean(label: object) -> bool:
+    return isinstance(label, bool | np.bool_)
+
+
+def _same_label(label: object, marker: object) -> bool:
+    # To Python True is 1, but booleans and numbers are labels of different kinds.
+    same_kind = _is_boolean(label) == _is_boolean(marker)
+    return same_kind and not _is_missing(label) and bool(label == marker)

@@ -13,7 +13,8 @@ compares how much the products of single rows spread about C with how far C is f
 
 with u the distance of a row from the mean.  Σ w ‖u‖⁴ is the sum over all Qⱼₖ of
 `suffice.statistics.fourth_moments`, and that of columns divided by any scale is the sum over
-Qⱼₖ / (scaleⱼ² scaleₖ²): so the estimate needs no second look at the rows.  The name "auto" stands
+Qⱼₖ / (scaleⱼ² scaleₖ²): so the estimate needs no second look at the rows, and there is no power
+of a column's unit in it that float64 could not hold.  The name "auto" stands
 for this estimate on columns divided by their deviations, as in scikit-learn.  The oracle
 approximating estimate (OAS) takes the rows to be Gaussian, and needs C alone.
 
@@ -32,6 +33,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.covariance import OAS, EmpiricalCovariance, LedoitWolf, ShrunkCovariance
 
 from suffice.bayes.pseudo_scatter import PseudoScatter
@@ -145,7 +147,7 @@ class Covariance:
         return bool((hidden & (self.variances == 0)).any())
 
     @property
-    def doubtful(self) -> Array:
+    def doubtful(self) -> NDArray[np.intp]:
         """Columns without variance that may have some, below what was lost with rows taken away."""
         return np.flatnonzero((self.variances == 0) & (self._noise > 0))
 
@@ -196,10 +198,12 @@ def shrunk_covariance(part: Any, rule: Rule) -> tuple[Covariance, float]:
     found = covariance(part.moments if isinstance(part, FourthMoments) else part)
     if rule.kind == "fixed":
         return found.shrunk(rule.amount), rule.amount
-    scale = np.ones(len(found.g))
+    deviations = np.sqrt(found.variances)
     if rule.standardised:
-        scale = np.sqrt(found.variances)
-        scale[scale == 0] = 1.0
+        scale = np.where(deviations > 0, deviations, 1.0)
+    else:
+        # The amount has no units: a power of two for all columns keeps squares of C in range.
+        scale = np.full(len(deviations), 2.0 ** np.frexp(deviations.max())[1])
     standard = _scaled(found, 1 / scale)
     if rule.kind == "oas":
         amount, error = _oas(standard, float(part.weight.hi))
@@ -245,24 +249,25 @@ def _ledoit_wolf(found: Covariance, part: FourthMoments, scale: Array) -> tuple[
         return 0.0, 0.0
     weight = float(part.weight.hi)
     with np.errstate(over="ignore", invalid="ignore"):
-        inverse = 1 / np.square(scale)
+        # A constant column has no powers, nor anything that could have been lost of them.
+        inverse = np.where(part.height > 0, 1 / np.square(scale / part.unit), 0.0)
         fourth = float(inverse @ part.fourth @ inverse)
+        of_fourth = float(part.error_unit * np.square((np.sqrt(part.height) * inverse).sum()))
+        lost = float(np.square((np.sqrt(part.count * UNDERFLOW) * inverse).sum()) / weight)
     if not np.isfinite(fourth):
         return 0.0, 1.0  # deviations too small for their fourth powers: nothing is known
     squares, mean = float(np.square(C).sum()), float(np.trace(C)) / d
     beta = (fourth / weight - squares) / (d * weight)
     delta = float(np.square(C - mean * np.eye(d)).sum()) / d
-    lost = float((np.sqrt(part.count * UNDERFLOW) * inverse).sum()) ** 2 / weight
-    if not min(beta, delta) > 0:
-        return 0.0, min(lost / (d * weight * delta), 1.0) if delta > 0 else 0.0
+    if not delta > 0:
+        return 0.0, 0.0
     # First order: Q errs by ε √(h h), and by what underflows; C by unit g g.
     of_entry = 2 * found.unit * float(np.square(found.g).max())
     of_squares = of_entry * float(np.abs(C).sum())
-    of_fourth = part.error_unit * float((np.sqrt(part.height) * inverse).sum()) ** 2
     of_beta = (of_fourth / weight + lost + of_squares) / (d * weight)
     of_delta = of_entry * float(np.abs(C - mean * np.eye(d)).sum()) / d
     error = (of_beta + of_delta) / delta
-    return min(beta, delta) / delta, min(error, 1.0)
+    return max(min(beta, delta), 0.0) / delta, min(error, 1.0)
 
 
 def _oas(found: Covariance, weight: float) -> tuple[float, float]:

@@ -140,11 +140,174 @@ def part_of_class(codes: Integers, index: Integers, k: int) -> tuple[int, int]:
 
 
 @kernel
-def note(values: Floats, least: float, index: Integers, doubtful: Flags) -> None:
+def doubt(values: Floats, least: float, index: Integers, doubtful: Flags) -> None:
     """Mark the rows whose value is below a limit, or NaN."""
     for r in range(len(index)):
         if not values[r] >= least:
             doubtful[index[r]] = True
+
+
+@kernel
+def leave_class(
+    tile: Floats,
+    low: int,
+    high: int,
+    order: Integers,
+    mean: Floats,
+    variance: Floats,
+    inverse: Floats,
+    pool: Floats,
+    reciprocal: Floats,
+    w: Floats,
+    eps: Floats,
+    risk: float,
+    D: Floats,
+    square: Floats,
+    total: Floats,
+    worst: Floats,
+    ratio: Floats,
+    kept: Floats,
+) -> None:
+    """Let rows of a class leave it, each by itself.
+
+    With d = x − θ, a = 1 − w/W and b = 1 − w/V, V the weight behind the variance, a row takes
+
+        the variance    to  u = D / (a b),      D = a (v + ε b) − (w/V) d²,
+        its square      to  (d/a)² / u = d² b / (a D).
+
+    Logarithms are taken of products of several factors.
+
+    Parameters
+    ----------
+    tile : (columns, rows)
+    low, high : int
+        Where the rows of the class begin and end.
+    order : (some,)
+        Columns that have a value.
+    mean, variance, inverse, pool, reciprocal : (columns,)
+        θ, v, 1/W, 1/V and 1/(v + ε), ε that of all rows.
+    w, eps : (rows,)
+    risk : float
+    D : (columns, rows), written
+    square, total : (rows,), added to
+        Squares, and logarithms of u (v + ε).
+    worst : (rows,), added to
+        How often less than `risk` remains of a variance or of the weights.
+    ratio, kept : (rows,)
+        Room to work in.
+    """
+    w, eps, square = w[low:high], eps[low:high], square[low:high]
+    worst, ratio, kept = worst[low:high], ratio[low:high], kept[low:high]
+    ratio[:] = 1.0
+    kept[:] = 1.0
+    for first in range(0, len(order), TOGETHER):
+        for j in order[first : first + TOGETHER]:
+            x, part, f = tile[j, low:high], D[j, low:high], reciprocal[j]
+            m, v, i, h = mean[j], variance[j], inverse[j], pool[j]
+            # Short loops over few arrays: the compiler vectorises no others.
+            for r in range(len(x)):
+                d = x[r] - m
+                t = w[r] * h
+                part[r] = (1.0 - w[r] * i) * (v + eps[r] * (1.0 - t)) - t * d * d
+            for r in range(len(x)):
+                d = x[r] - m
+                q = d * d * (1.0 - w[r] * h) / ((1.0 - w[r] * i) * part[r])
+                square[r] += q if x[r] == x[r] else 0.0
+            for r in range(len(x)):
+                kept[r] *= (1.0 - w[r] * i) * (1.0 - w[r] * h) if x[r] == x[r] else 1.0
+            for r in range(len(x)):
+                ratio[r] *= part[r] * f if x[r] == x[r] else 1.0
+            for r in range(len(x)):
+                worst[r] += 1.0 if part[r] * f < risk else 0.0  # a NaN is not less
+        for r in range(len(ratio)):
+            # If one of the shares of weight is tiny, so is their product.
+            worst[r] += 0.0 if kept[r] >= risk else 1.0
+            if not 1e-100 < ratio[r] < 1e100 or kept[r] < 1e-100:
+                total[low + r] += math.log(ratio[r]) - math.log(kept[r])
+                ratio[r] = 1.0
+                kept[r] = 1.0
+    for r in range(len(ratio)):
+        total[low + r] += math.log(ratio[r]) - math.log(kept[r])
+
+
+@kernel
+def stay_in_class(
+    tile: Floats,
+    count: int,
+    holes: bool,
+    order: Integers,
+    mean: Floats,
+    reciprocal: Floats,
+    change: Floats,
+    z: Floats,
+    z1: Floats,
+) -> None:
+    """Add the squares of rows of another class, and what log u gains, while ε changes little.
+
+    With 1/u = r and a change e of ε, d²/u + log u is d² r + e (r − d² r²) to first order.
+
+    Parameters
+    ----------
+    tile : (columns, rows)
+    count : int
+        Rows of the tile that are there.
+    holes : bool
+        Whether a cell may be NaN.
+    order : (some,)
+    mean, reciprocal : (columns,)
+    change : (rows,)
+        e.
+    z : (rows,), added to
+    z1 : (rows,)
+        Room to work in.
+    """
+    z1[:] = 0.0
+    slope = 0.0
+    for j in order:
+        m, i, x = mean[j], reciprocal[j], tile[j]
+        if holes:
+            for r in range(count):
+                d = (x[r] - m if x[r] == x[r] else 0.0) * i
+                z[r] += d * d / i
+                z1[r] += d * d - (i if x[r] == x[r] else 0.0)
+        else:
+            slope += i
+            for r in range(count):
+                d = x[r] - m
+                q = d * d * i
+                z[r] += q
+                z1[r] += q * i
+    for r in range(count):
+        z[r] -= change[r] * (z1[r] - slope)
+
+
+@kernel
+def stay_in_class_anew(
+    tile: Floats,
+    count: int,
+    order: Integers,
+    mean: Floats,
+    variance: Floats,
+    reciprocal: Floats,
+    eps: Floats,
+    z: Floats,
+) -> None:
+    """Do the same for any ε."""
+    for j in order:
+        m, v, i, x = mean[j], variance[j], reciprocal[j], tile[j]
+        for r in range(count):
+            if x[r] == x[r]:
+                d, u = x[r] - m, v + eps[r]
+                z[r] += d * d / u + math.log(u * i)
+
+
+@kernel
+def add_peaks(tile: Floats, count: int, order: Integers, peak: Floats, total: Floats) -> None:
+    """Add the peaks of the columns in which a row has a cell."""
+    for j in order:
+        p, x = peak[j], tile[j]
+        for r in range(count):
+            total[r] += p if x[r] == x[r] else 0.0
 
 
 @kernel(
@@ -173,14 +336,8 @@ def add_log_densities_without(
 ) -> None:
     """Add each row's log-density in every class, under the moments without that row.
 
-    A row of weight w that leaves its class of weight W takes, with t = w/W, a = 1 − t and
-    d = x − θ, the distance from the mean to d/a and the variance to (a v − t d²)/a².  So, with ε
-    that of the remaining rows and D = a (v + ε a) − t d²,
-
-        u = D / a²,      (d/a)² / u = d² / D.
-
-    Other classes have t = 0; and while ε changes little, 1/u and log u are linear in it.
-    Logarithms are taken of products of many factors.
+    `leave_class` tells what happens in the row's own class; V = W there.  The others notice by ε
+    alone, and while it changes little, 1/u and log u are linear in it.
 
     Parameters
     ----------
@@ -205,19 +362,17 @@ def add_log_densities_without(
     """
     rows, columns = X.shape
     classes = theta.shape[0]
-    tile = np.empty((columns, TILE + 8))
-    eps, w, D = np.empty(TILE), np.empty(TILE), np.empty(TILE)
-    z, z1 = np.empty(TILE), np.empty(TILE)
-    total, worst, ratio, kept = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
+    tile, D = np.empty((columns, TILE + 8)), np.empty((columns, TILE + 8))
+    eps, w, change, z = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
+    total, worst, room, kept = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
     u, peak = np.empty((classes, columns)), np.empty((classes, columns))
-    most, sums = np.zeros(classes), np.zeros((2, classes))
+    most, peaks = np.zeros(classes), np.zeros(classes)
     for k in range(classes):
         for j in order:
             u[k, j] = 1.0 / (variance[k, j] + epsilon)
             peak[k, j] = math.log(2.0 * math.pi * (variance[k, j] + epsilon))
             most[k] = max(most[k], u[k, j])
-            sums[0, k] += peak[k, j]
-            sums[1, k] += u[k, j]
+            peaks[k] += peak[k, j]
     largest = variance_of_all[order[0]] if len(order) else 0.0
     for start in range(0, rows, TILE):
         index = by_class[start : start + TILE]
@@ -226,88 +381,31 @@ def add_log_densities_without(
         for r in range(count):
             w[r] = weight[index[r]]
         smoothing_without(tile, count, w, mean_of_all, variance_of_all, inverse_of_all, order, eps)
-        note(eps[:count], risk * largest, index, doubtful)
-        change = 0.0
+        doubt(eps[:count], risk * largest, index, doubtful)
         for r in range(count):
             eps[r] *= smoothing
-            change = max(change, abs(eps[r] - epsilon))
+            change[r] = eps[r] - epsilon
+        moved = np.abs(change[:count]).max()
         for k in range(classes):
             low, high = part_of_class(codes, index, k)
-            total[:] = sums[0, k]
             z[:] = 0.0
-            z1[:] = 0.0
-            kept[:] = 1.0
-            ratio[:] = 1.0
             worst[:] = 0.0
+            total[:] = 0.0 if holes else peaks[k]
             if holes:
-                total[:] = 0.0
-                for j in order:
-                    p, x = peak[k, j], tile[j]
-                    for r in range(count):
-                        total[r] += p if x[r] == x[r] else 0.0
-            linear = change * most[k] < 1e-8
-            # Rows of other classes, before and after those of this one.
-            for begin, end in ((0, low), (high, count)):
-                if begin == end:
-                    continue
-                for j in order if linear else order[:0]:
-                    m, i, x = theta[k, j], u[k, j], tile[j, begin:end]
-                    y0, y1 = z[begin:end], z1[begin:end]
-                    if holes:
-                        for r in range(len(x)):
-                            d = (x[r] - m if x[r] == x[r] else 0.0) * i
-                            y0[r] += d * d / i
-                            y1[r] += d * d - (i if x[r] == x[r] else 0.0)
-                    else:
-                        for r in range(len(x)):
-                            d = x[r] - m
-                            q = d * d * i
-                            y0[r] += q
-                            y1[r] += q * i
-                if linear:
-                    for r in range(begin, end):
-                        less = z1[r] if holes else z1[r] - sums[1, k]
-                        z[r] -= (eps[r] - epsilon) * less
-                else:
-                    for j in order:
-                        m, v, x = theta[k, j], variance[k, j], tile[j]
-                        for r in range(begin, end):
-                            if x[r] == x[r]:
-                                D[r] = v + eps[r]
-                                z[r] += (x[r] - m) * (x[r] - m) / D[r] + math.log(D[r] * u[k, j])
-            # Rows of this class.
-            for first in range(0, len(order) if low < high else 0, TOGETHER):
-                for j in order[first : first + TOGETHER]:
-                    m, v, i, f = theta[k, j], variance[k, j], inverse[k, j], u[k, j]
-                    x, ws, es = tile[j, low:high], w[low:high], eps[low:high]
-                    y0, part, lost = z[low:high], D[low:high], worst[low:high]
-                    product, shares = ratio[low:high], kept[low:high]
-                    # Short loops over few arrays: the compiler vectorises no others.
-                    for r in range(len(x)):
-                        d = x[r] - m
-                        t = ws[r] * i
-                        a = 1.0 - t
-                        part[r] = a * (v + es[r] * a) - t * d * d
-                    for r in range(len(x)):
-                        q = (x[r] - m) * (x[r] - m) / part[r]
-                        y0[r] += q if x[r] == x[r] else 0.0
-                    for r in range(len(x)):
-                        share = part[r] * f if x[r] == x[r] else 1.0
-                        product[r] *= share
-                    for r in range(len(x)):
-                        lost[r] += 1.0 if part[r] * f < risk else 0.0  # a NaN is not less
-                    for r in range(len(x)):
-                        shares[r] *= 1.0 - ws[r] * i if x[r] == x[r] else 1.0
-                for r in range(low, high):
-                    # If one of the shares of weight is tiny, so is their product.
-                    worst[r] += 0.0 if kept[r] >= risk else 1.0
-                    if not 1e-100 < ratio[r] < 1e100 or kept[r] < 1e-100:
-                        total[r] += math.log(ratio[r]) - 2.0 * math.log(kept[r])
-                        ratio[r] = 1.0
-                        kept[r] = 1.0
-            for r in range(low, high):
-                total[r] += math.log(ratio[r]) - 2.0 * math.log(kept[r])
-            note(-worst[:count], 0.0, index, doubtful)
+                add_peaks(tile, count, order, peak[k], total)
+            if high - low == count:
+                pass  # all rows are of this class
+            elif moved * most[k] < 1e-8:
+                stay_in_class(tile, count, holes, order, theta[k], u[k], change, z, room)
+            else:
+                stay_in_class_anew(tile, count, order, theta[k], variance[k], u[k], eps, z)
+            if low < high:
+                z[low:high] = 0.0
+                leave_class(
+                    tile, low, high, order, theta[k], variance[k], inverse[k], inverse[k], u[k],
+                    w, eps, risk, D, z, total, worst, room, kept,
+                )  # fmt: skip
+            doubt(-worst[:count], 0.0, index, doubtful)
             for r in range(count):
                 if not z[r] < FARTHEST:
                     doubtful[index[r]] = True
@@ -340,12 +438,7 @@ def add_tied_densities_without(
 ) -> None:
     """Do the same where all classes share the variance of a column.
 
-    It is v = s/W over all classes, s the sum of their scatters.  The row takes w d²/a from s and
-    w from W, with d and a as before in its own class: with t = w/W and b = 1 − t,
-
-        u = D / (a b),      D = a (v + ε b) − t d²,      1/u = a² b q,      (d/a)²/u = d² b q,
-
-    where q = 1/(a D).
+    The weight V behind it is that of all classes, and every class has the row's u.
 
     Parameters
     ----------
@@ -355,16 +448,18 @@ def add_tied_densities_without(
     """
     rows, columns = X.shape
     classes = theta.shape[0]
-    tile, precision = np.empty((columns, TILE + 8)), np.empty((columns, TILE + 8))
-    eps, w, D = np.empty(TILE), np.empty(TILE), np.empty(TILE)
+    tile, D = np.empty((columns, TILE + 8)), np.empty((columns, TILE + 8))
+    eps, w = np.empty(TILE), np.empty(TILE)
     z, mine = np.empty(TILE), np.empty(TILE)
     total, worst, ratio, kept = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
-    pooled = np.zeros(columns)
+    pooled, u, peak = np.zeros(columns), np.zeros(columns), np.zeros(columns)
     for j in order:
         for k in range(classes):
             if inverse[k, j] > 0.0:
                 pooled[j] += variance[k, j] / inverse[k, j]
         pooled[j] *= inverse_of_all[j]
+        u[j] = 1.0 / (pooled[j] + epsilon)
+        peak[j] = math.log(2.0 * math.pi * (pooled[j] + epsilon))
     largest = variance_of_all[order[0]] if len(order) else 0.0
     for start in range(0, rows, TILE):
         index = by_class[start : start + TILE]
@@ -373,58 +468,31 @@ def add_tied_densities_without(
         for r in range(count):
             w[r] = weight[index[r]]
         smoothing_without(tile, count, w, mean_of_all, variance_of_all, inverse_of_all, order, eps)
-        note(eps[:count], risk * largest, index, doubtful)
+        doubt(eps[:count], risk * largest, index, doubtful)
         for r in range(count):
             eps[r] *= smoothing
         total[:] = 0.0
         mine[:] = 0.0
-        ratio[:] = 1.0
-        kept[:] = 1.0
         worst[:] = 0.0
+        add_peaks(tile, count, order, peak, total)
         for k in range(codes[index[0]], codes[index[count - 1]] + 1):
             low, high = part_of_class(codes, index, k)
-            for first in range(0, len(order) if low < high else 0, TOGETHER):
-                for j in order[first : first + TOGETHER]:
-                    m, v, i, h = theta[k, j], pooled[j], inverse[k, j], inverse_of_all[j]
-                    f, p = 1.0 / (v + epsilon), math.log(2.0 * math.pi * (v + epsilon))
-                    x, ws, es, part = tile[j, low:high], w[low:high], eps[low:high], D[low:high]
-                    y0, lost, sum_ = mine[low:high], worst[low:high], total[low:high]
-                    product, shares, q = ratio[low:high], kept[low:high], precision[j, low:high]
-                    for r in range(len(x)):
-                        d = x[r] - m
-                        t = ws[r] * h
-                        part[r] = (1.0 - ws[r] * i) * (v + es[r] * (1.0 - t)) - t * d * d
-                    for r in range(len(x)):
-                        a = 1.0 - ws[r] * i
-                        q[r] = (1.0 - ws[r] * h) / (a * part[r])
-                    for r in range(len(x)):
-                        y0[r] += (x[r] - m) * (x[r] - m) * q[r] if x[r] == x[r] else 0.0
-                    for r in range(len(x)):
-                        a = 1.0 - ws[r] * i
-                        q[r] *= a * a
-                        shares[r] *= a * (1.0 - ws[r] * h) if x[r] == x[r] else 1.0
-                    for r in range(len(x)):
-                        share = part[r] * f if x[r] == x[r] else 1.0
-                        product[r] *= share
-                    for r in range(len(x)):
-                        lost[r] += 1.0 if part[r] * f < risk else 0.0  # a NaN is not less
-                    for r in range(len(x)):
-                        sum_[r] += p if x[r] == x[r] else 0.0
-                for r in range(low, high):
-                    worst[r] += 0.0 if kept[r] >= risk else 1.0
-                    if not 1e-100 < ratio[r] < 1e100 or kept[r] < 1e-100:
-                        total[r] += math.log(ratio[r]) - math.log(kept[r])
-                        ratio[r] = 1.0
-                        kept[r] = 1.0
-        note(-worst[:count], 0.0, index, doubtful)
-        for r in range(count):
-            total[r] += math.log(ratio[r]) - math.log(kept[r])
+            if low < high:
+                leave_class(
+                    tile, low, high, order, theta[k], pooled, inverse[k], inverse_of_all, u,
+                    w, eps, risk, D, mine, total, worst, ratio, kept,
+                )  # fmt: skip
+                for j in order:  # 1/u in place of D
+                    i, h, part = inverse[k, j], inverse_of_all[j], D[j]
+                    for r in range(low, high):
+                        part[r] = (1.0 - w[r] * i) * (1.0 - w[r] * h) / part[r]
+        doubt(-worst[:count], 0.0, index, doubtful)
         for k in range(classes):
             low, high = part_of_class(codes, index, k)
             z[:] = 0.0
             if high - low < count:
                 for j in order:
-                    m, x, q = theta[k, j], tile[j], precision[j]
+                    m, x, q = theta[k, j], tile[j], D[j]
                     for r in range(count):
                         z[r] += (x[r] - m) * (x[r] - m) * q[r] if x[r] == x[r] else 0.0
             for r in range(low, high):

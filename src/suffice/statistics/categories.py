@@ -131,7 +131,7 @@ def integers_where_whole(values: NDArray[Any]) -> NDArray[Any]:
         return values if len(values) else np.zeros(0, np.int64)
     if kind in "biu":
         return values.astype(np.int64) if int(values.max()) < 1 << 63 else values
-    whole = (np.floor(values) == values).all() and np.abs(values).max() < 2.0**63
+    whole = (np.floor(values) == values).all() and float(np.abs(values).max()) < 2.0**63
     return values.astype(np.int64 if whole else np.float64)
 
 

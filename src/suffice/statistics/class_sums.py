@@ -6,7 +6,9 @@ label, and the weight of the cells that are missing (NaN), column by column.
 **Exactness.**  Sums of whole numbers are exact below 2⁵³, and so is every merge and every
 subtraction of them.  Else the statistic carries a bound on the error of each sum: n additions of
 numbers of one sign err by at most n u of their sum, u = 2⁻⁵³; merging adds the parts' bounds and
-a rounding of the result, and so does subtracting.
+a rounding of the result, and so does subtracting.  The weights of the classes are added in
+double-double, and have a bound of their own: weights far larger than those that stay take their
+digits with them.
 
 Labels are sorted and distinct, and of one kind: booleans, integers, floats or text.  They may
 appear in any part: merging unites them, and a class whose last row is taken away is gone.
@@ -24,12 +26,18 @@ from numpy.typing import NDArray
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.statistics.block_totals import MOST_EXACT, group_totals, split_missing
 from suffice.statistics.class_moments import weight_of_classes
+from suffice.statistics.class_value_counts import ERROR_UNIT
 from suffice.statistics.labels import check_known, coded, united
 from suffice.statistics.merging import placed, stacked
 from suffice.statistics.moments import Precision
 from suffice.statistics.present import present
 
 TOO_LARGE = "infinity or a value too large, whose (weighted) sum overflows"
+
+TOO_LARGE_TOGETHER = (
+    "the sums over all rows are beyond float64's range: the columns are too large, or the weights "
+    "are; rescale them"
+)
 
 TOO_MUCH = (
     "cannot take away more than there is: only rows that are part of a statistic can be subtracted "
@@ -55,6 +63,8 @@ class ClassSums:
         Weight of the cells that are not there.
     error, missing_error : float64 arrays of shape (classes, columns), or (classes, 0) if exact
         Bounds on the errors of `sums`, and on those of `missing`.
+    weight_error : float64 array of shape (classes,)
+        Bounds on the errors of `weight`.
 
     Examples
     --------
@@ -75,14 +85,16 @@ class ClassSums:
     missing: Array
     error: Array
     missing_error: Array
+    weight_error: Array
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be sums of some classes."""
-        tables = (self.labels, self.rows, self.sums, self.missing, self.error, self.missing_error)
+        tables = [value for name, value in vars(self).items() if name != "weight"]
         if not all(isinstance(table, np.ndarray) for table in tables) or self.sums.ndim != 2:
             raise ValueError("its sums are no arrays of classes and columns")
         k, d = len(self.labels), self.sums.shape[1]
-        if any(v.shape != (k,) for v in (self.labels, self.rows, self.weight)):
+        of_classes = (self.labels, self.rows, self.weight, self.weight_error)
+        if any(v.shape != (k,) for v in of_classes) or self.weight_error.dtype != np.float64:
             raise ValueError("its classes do not fit together")
         if self.rows.dtype != np.int64:
             raise ValueError("its rows are not counted in 64-bit integers")
@@ -103,6 +115,7 @@ class ClassSums:
             missing=np.zeros((0, 0)),
             error=np.zeros((0, 0)),
             missing_error=np.zeros((0, 0)),
+            weight_error=np.zeros(0),
         )
 
     @classmethod
@@ -123,7 +136,8 @@ class ClassSums:
         NegativeCellError
             If a cell is negative.
         FloatingPointError
-            If a value is infinite, or if a label is missing.
+            If a value is infinite, if the sums of all columns together overflow, or the weights
+            do, or if a label is missing.
         ValueError
             If the labels are of several kinds.
         """
@@ -139,17 +153,20 @@ class ClassSums:
             absent, X = split_missing(X)
             missing, whole = group_totals(absent, codes, k, weight)
             sums, exact = group_totals(X, codes, k, weight)
-        if sums.max(initial=0.0) == np.inf:
+        total = weight_of_classes(codes, rows, weight)
+        if _overflow(sums, total.hi):
             raise FloatingPointError(TOO_LARGE)
         unit = (rows[:, None] + 2) * UNIT
+        counted = weight is None or bool((np.rint(weight) == weight).all())
         return cls(
             labels=labels,
             rows=rows,
-            weight=weight_of_classes(codes, rows, weight),
+            weight=total,
             sums=sums,
             missing=missing,
             error=none if exact else unit * sums,
             missing_error=none if whole else unit * missing,
+            weight_error=np.where(counted & (total.hi < MOST_EXACT), 0.0, ERROR_UNIT * total.hi),
         )
 
     @classmethod
@@ -166,7 +183,10 @@ class ClassSums:
         def added(name: str) -> Any:
             return _added([getattr(part, name) for part in parts], places, len(labels))
 
-        sums, missing = added("sums"), added("missing")
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums, missing, weight = added("sums"), added("missing"), stacked(weights).sum()
+        if _overflow(sums, weight.hi):
+            raise ValueError(TOO_LARGE_TOGETHER)
         error, missing_error = added("error"), added("missing_error")
         roundings = len(parts) * UNIT
         if error.shape[1] or sums.max(initial=0.0) >= MOST_EXACT:
@@ -176,11 +196,12 @@ class ClassSums:
         return cls(
             labels=labels,
             rows=added("rows"),
-            weight=stacked(weights).sum(),
+            weight=weight,
             sums=sums,
             missing=missing,
             error=error,
             missing_error=missing_error,
+            weight_error=_with_rounding(added("weight_error"), len(parts) * weight.hi),
         )
 
     def subtract(self, part: ClassSums) -> ClassSums:
@@ -194,6 +215,7 @@ class ClassSums:
         part = part.placed(self.labels)
         stay = self.rows > part.rows
         weight = (self.weight - part.weight)[stay]
+        weight_error = _with_rounding(self.weight_error + part.weight_error, self.weight.hi)[stay]
         sums, error = _left((self.sums, self.error), (part.sums, part.error), stay)
         missing, missing_error = _left(
             (self.missing, self.missing_error), (part.missing, part.missing_error), stay
@@ -208,6 +230,7 @@ class ClassSums:
             missing=missing if missing.any() else missing[:, :0],
             error=error,
             missing_error=missing_error if missing.any() else missing_error[:, :0],
+            weight_error=weight_error,
         )
 
     def placed(self, labels: NDArray[Any]) -> Self:
@@ -227,19 +250,20 @@ class ClassSums:
             missing=place(self.missing),
             error=place(self.error),
             missing_error=place(self.missing_error),
+            weight_error=place(self.weight_error),
         )
 
     @property
     def cell_weight(self) -> Array:
         """Weight of the cells that are there: of shape (classes, columns), or (classes, 1)."""
-        weight = self.weight.round()[:, None]
         if not self.missing.shape[1]:
-            return weight
-        there = weight - self.missing
+            return self.weight.round()[:, None]
+        # In double-double: beside heavy cells that are missing, light ones keep their digits.
+        there = (self.weight[:, None] - self.missing).round()
         if not self.missing_error.shape[1]:
             return there
         # What rounding may have left of a class without a value is nothing.
-        return np.where(there > self.missing_error + UNIT * weight, there, 0.0)
+        return np.where(there > self.missing_error + self.weight_error[:, None], there, 0.0)
 
     @property
     def is_exact(self) -> bool:
@@ -260,7 +284,18 @@ class ClassSums:
     def nbytes(self) -> int:
         """Bytes that the arrays take."""
         kept = (self.sums, self.missing, self.error, self.missing_error)
-        return sum(table.nbytes for table in kept) + 32 * len(self.labels)
+        return sum(table.nbytes for table in kept) + 40 * len(self.labels)
+
+
+def _overflow(*tables: Array) -> bool:
+    """Whether the sum of a table, over all classes and columns, is more than float64 can hold."""
+    with np.errstate(over="ignore"):
+        return not all(np.isfinite(table.sum()) for table in tables)
+
+
+def _with_rounding(error: Array, weight: Array) -> Array:
+    """Bounds on the errors of weights, after sums of them in double-double that were rounded."""
+    return np.where(error > 0, error + 4 * UNIT**2 * weight, 0.0)
 
 
 def _added(tables: Sequence[Any], places: Sequence[NDArray[np.int64]], n_classes: int) -> Any:
