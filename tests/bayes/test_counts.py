@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import integrate, stats
+from scipy.special import betainc, betaln
 
 from suffice.bayes import (
     BetaBernoulli,
@@ -72,7 +73,7 @@ def _decimal(fraction):
 
 @exact.precise
 def beta_evidence(alpha, counts):
-    after = [Decimal(float(a)) + int(n) for a, n in zip(alpha, counts, strict=True)]
+    after = [Decimal(float(a)) + Decimal(float(n)) for a, n in zip(alpha, counts, strict=True)]
     before = [Decimal(float(a)) for a in alpha]
     return exact.dirichlet(after) - exact.dirichlet(before)
 
@@ -93,7 +94,77 @@ def test_evidence_of_dice(alpha, counts):
     assert value == pytest.approx(expected, rel=1e-12, abs=1e-14)
 
 
-@pytest.mark.parametrize("prior", [(1.0, 1.0), (1e-6, 1e-6), (5e11, 1e8), (3.0, 1e-9)])
+@exact.precise
+def beta_binomial(alpha, beta, n, k):
+    ways = [exact.log_gamma(Decimal(x + 1)) for x in (n, k, n - k)]
+    return beta_evidence((alpha, beta), (k, n - k)) + ways[0] - ways[1] - ways[2]
+
+
+@pytest.mark.parametrize(
+    ("alpha", "counts"),
+    [
+        ((1.0, 1e9), (1, 500_000_000)),
+        ((1.0, 1e6), (1, 500_000)),
+        ((1e-10, 0.5), (0, 5)),
+        ((1e-10, 0.5), (0, 2000)),
+        ((1e15, 1.0), (10**14, 0)),
+        ((1e8, 1e8, 1e8), (10**9, 10**9 + 7, 10**9 - 10**4)),
+        ((2.0, 3.0), (0.25, 1e7 + 0.5)),
+    ],
+)
+def test_evidence_that_cancels(alpha, counts):
+    found = (DirichletCategorical(alpha) + np.array(counts)).log_evidence()
+    close(found, beta_evidence(alpha, counts), 1e-13)
+
+
+def test_evidence_of_random_dice():
+    """Priors worth up to 10⁹ rows, up to 10¹⁵ counts, some of them as the prior expects them."""
+    rng = np.random.default_rng(0)
+    for case in range(150):
+        alpha = 10.0 ** rng.uniform(-10, 9, rng.integers(2, 5))
+        counts = np.floor(10.0 ** rng.uniform(0, 15, len(alpha))) * (rng.random(len(alpha)) < 0.8)
+        if case % 3 == 0:
+            counts = np.floor(alpha / alpha.max() * 10.0 ** rng.uniform(0, 15))
+        found = (DirichletCategorical(alpha) + counts).log_evidence()
+        close(found, beta_evidence(alpha, counts), 1e-13)
+
+
+def test_predictions_of_many_random_coins():
+    rng = np.random.default_rng(0)
+    for case in range(150):
+        a, b = (float(v) for v in 10.0 ** rng.uniform(-10, 9, 2))
+        n = int(10.0 ** rng.uniform(0, 15))
+        k = int(rng.integers(n + 1))
+        if case % 3:
+            # Near the mean, where the answer is small and its parts are large.
+            k = min(n, int(n * a / (a + b)) + int(rng.integers(4)))
+        found = BetaBernoulli(a, b).predictive(n).log_density(k)
+        close(found, beta_binomial(a, b, n, k), 1e-12)
+
+
+def test_all_numbers_of_heads_alike():
+    n = 10**9
+    found = BetaBernoulli(1.0, 1.0).predictive(n).log_density([0, 1, n // 3, n])
+    np.testing.assert_allclose(found, -np.log(n + 1.0), rtol=1e-14)
+
+
+def test_events_far_from_expected():
+    """5 · 10¹³ events a row are expected, and 10⁸ more are asked for."""
+    a, b, y = 1e14, 2.0, 5 * 10**13 + 10**8
+
+    @exact.precise
+    def oracle():
+        A, B, Y = Decimal(a), Decimal(b), Decimal(y)
+        ways = exact.log_gamma(A + Y) - exact.log_gamma(A) - exact.log_gamma(Y + 1)
+        return ways + A * (B / (B + 1)).ln() - Y * (B + 1).ln()
+
+    close(GammaPoisson(a, b).predictive().log_density(y), oracle(), 1e-13)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [(1.0, 1.0), (1e-6, 1e-6), (5e11, 1e8), (3.0, 1e-9), (1e20, 1e8), (2e15, 1e15), (1e-9, 1e9)],
+)
 @pytest.mark.parametrize("y", [[0], [2, 0, 1, 3], [10**12, 10**12 + 5], [0] * 50])
 def test_evidence_of_events(prior, y):
     @exact.precise
@@ -106,6 +177,20 @@ def test_evidence_of_events(prior, y):
     assert GammaPoisson(*prior).log_evidence(y) == pytest.approx(
         float(oracle()), rel=1e-12, abs=1e-14
     )
+
+
+def test_events_as_a_strong_prior_expects_them():
+    """A prior of 10²⁰ events, whose logarithms of gamma functions are 10²² each."""
+    prior, y = (1.530444034052048e20, 191797544.18314427), [797947077207, 797948057999]
+
+    @exact.precise
+    def oracle():
+        a, b = (Decimal(p) for p in prior)
+        x, n = a + sum(y), b + len(y)
+        rows = exact.log_gamma(x) - exact.log_gamma(a) + a * b.ln() - x * n.ln()
+        return rows - sum(exact.log_gamma(Decimal(k + 1)) for k in y)
+
+    close(GammaPoisson(*prior).log_evidence(y), oracle())
 
 
 @pytest.mark.parametrize(
@@ -439,3 +524,49 @@ def test_pairs_and_rows_that_do_not_fit():
         pairs.given([1, 2], [3, 4])
     with pytest.raises(ValueError, match="level is 'most'"):
         pairs.interval("most")
+
+
+# --- shares smaller than any float64 ------------------------------------------------------------
+
+
+def test_quantiles_that_underflow():
+    """Beta(a, b) with small a has much of its probability below 10⁻³⁰⁸."""
+    coin = BetaBernoulli(0.00115, 0.155)
+    assert betainc(0.00115, 0.155, np.finfo(float).tiny) > 0.4
+    assert coin.quantile([0.0, 0.025, 0.3]).tolist() == [0.0, 0.0, 0.0]
+    assert betainc(0.00115, 0.155, coin.quantile([0.5, 0.9])) == pytest.approx([0.5, 0.9])
+    # Below the least normal number, but above 0: log q = a log x − log(a B(a, b)).
+    a, b, q = 0.004, 2.0, 0.0582
+    x = BetaBernoulli(a, b).quantile(q)
+    assert 0.0 < x < np.finfo(float).tiny
+    assert a * np.log(x) - np.log(a) - betaln(a, b) == pytest.approx(np.log(q), rel=1e-9)
+    die = DirichletCategorical([0.001, 2.0, 3.0])
+    assert die.quantile(0.025)[0] == 0.0
+    assert BetaBernoulli(1e-300, 1e300).quantile(0.5) == 0.0
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.0030757, 178.39), (0.01, 1.0), (0.2, 5.0)])
+def test_shortest_intervals_of_small_shares(a, b):
+    for pair in (BetaBernoulli(a, b), BetaBernoulli([a], b)):
+        lower, upper = (np.ravel(end)[0] for end in pair.interval(0.95, "shortest"))
+        assert lower == pytest.approx(0.0, abs=1e-80)
+        assert betainc(a, b, upper) - betainc(a, b, lower) == pytest.approx(0.95, rel=1e-12)
+
+
+# --- the least hyper-parameters -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "prior", [(2.0, 1e-300), (1e-300, 1e300), (1e-300, 1e-300), (1e-300, 1.0), (1e10, 1e-300)]
+)
+def test_evidence_of_events_at_the_ends(prior):
+    y = [1, 2]
+
+    @exact.precise
+    def oracle():
+        a, b = (Decimal(p) for p in prior)
+        # Γ(a + 3) / Γ(a) without a logarithm of it: 1e-300 has more digits than there are.
+        rise = (a * (a + 1) * (a + 2)).ln()
+        return rise + a * (b / (b + 2)).ln() - 3 * (b + 2).ln() - Decimal(2).ln()
+
+    close(GammaPoisson(*prior).log_evidence(y), oracle(), 1e-13)

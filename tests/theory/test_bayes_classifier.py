@@ -158,6 +158,33 @@ def test_coverage(interval, least):
     assert hits / 200 >= least
 
 
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+@pytest.mark.parametrize("interval", ["bernstein", "normal", "clopper-pearson"])
+def test_coverage_in_repeated_draws(interval, confidence):
+    """400 problems of a known error: as many are covered as such an interval promises.
+
+    The number of them is binomial, and beyond these bounds once in ten thousand times; the normal
+    interval must not cover many more either.
+    """
+    ideal = BayesClassifier([gauss(0.0), gauss(2.0)], [0.7, 0.3])
+    cut = 1.0 + 0.5 * np.log(0.7 / 0.3)
+    truth = 0.7 * ndtr(-cut) + 0.3 * ndtr(cut - 2.0)
+    rng, covered = np.random.default_rng(0), 0
+    for _ in range(400):
+        found = ideal.error(
+            "monte-carlo",
+            interval=interval,
+            confidence=confidence,
+            n_samples=1000,
+            random_state=rng,
+        )
+        covered += found.lower <= truth <= found.upper
+    least, most = stats.binom(400, confidence).ppf([1e-4, 1 - 1e-4])
+    assert covered >= least
+    if interval == "normal":
+        assert covered <= most
+
+
 def test_averages_vary_less_than_counts():
     ideal = BayesClassifier([gauss(0.0), gauss(2.0)])
     averaged = ideal.error("monte-carlo", interval="normal", random_state=0)
@@ -349,7 +376,12 @@ def test_what_is_refused():
         BayesClassifier([lambda x: x * np.nan]).predict([1.0])
     with pytest.raises(ValueError, match="sums begin somewhere"):
         BayesClassifier([Density(lambda x: 0 * x, discrete=True)]).error()
-    for covariance in ([[1.0, 2.0], [2.0, 1.0]], [[1.0, 0.5], [0.0, 1.0]], [[np.nan, 0], [0, 1]]):
+    for covariance in (
+        [[1.0, 2.0], [2.0, 1.0]],
+        [[1.0, 0.5], [0.0, 1.0]],
+        [[1e-9, 5e-10], [-5e-10, 1e-9]],
+        [[np.nan, 0], [0, 1]],
+    ):
         with pytest.raises(ValueError, match="positive definite"):
             MultivariateGaussian([0.0, 0.0], covariance)
     with pytest.raises(ValueError, match="mean has shape"):

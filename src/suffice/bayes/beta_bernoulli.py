@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, xlog1py, xlogy
+from scipy.special import betainc, betaincinv, xlog1py, xlogy
 
 from suffice.bayes.conjugate import Conjugate, Interval, shortest
 from suffice.bayes.predictive_counts import BetaBinomial
@@ -26,8 +26,12 @@ from suffice.bayes.rises import log_shares_evidence
 from suffice.bayes.smoothing import smoothed_share
 from suffice.bayes.values import ANY, numbers, plain, shown
 from suffice.families import Bernoulli, Beta, SufficientSums
+from suffice.families.dirichlet import log_partition
 from suffice.families.sampling import number_of_draws
 from suffice.numerics.double_double import Array
+
+LEAST = float(np.finfo(np.float64).tiny)
+"""The least normal number of float64."""
 
 
 class BetaBernoulli(Conjugate):
@@ -104,7 +108,7 @@ class BetaBernoulli(Conjugate):
             return plain(counts[..., 0] / total * (counts[..., 1] / total) / (total + 1.0))
 
     def quantile(self, q: Any) -> Any:
-        return plain(betaincinv(self.alpha, self.beta, self._asked(q)))
+        return plain(share_quantile(np.asarray(self.alpha), np.asarray(self.beta), self._asked(q)))
 
     def _shortest(self, level: float) -> Interval:
         return shortest_shares(self, np.asarray(self.alpha), np.asarray(self.beta), level)
@@ -182,6 +186,22 @@ def modes(alpha: Array, asked: Any) -> Array:
     return np.asarray(inside)
 
 
+def share_quantile(a: Array, b: Array, q: Array) -> Array:
+    """Quantiles of beta distributions, also where they are smaller than any float64.
+
+    SciPy's end at float64's least normal number.  Below it the distribution function is
+    xᵃ / (a B(a, b)), which has a logarithm.
+    """
+    found = betaincinv(a, b, q)
+    below = (found <= LEAST) & (betainc(a, b, found) > q)
+    if not below.any():
+        return np.asarray(found)
+    with np.errstate(divide="ignore", over="ignore", under="ignore"):
+        whole = log_partition(np.stack(np.broadcast_arrays(a, b), axis=-1))
+        exponent = (np.log(q) + np.log(a) + whole) / a
+        return np.where(below, np.exp(np.where(below, exponent, 0.0)), found)
+
+
 def shortest_shares(asked: Any, a: Array, b: Array, level: float) -> Interval:
     """The shortest intervals of beta distributions."""
     if ((a < 1) & (b < 1)).any():
@@ -190,7 +210,7 @@ def shortest_shares(asked: Any, a: Array, b: Array, level: float) -> Interval:
             'interval is the shortest; take kind="equal-tailed"'
         )
     return shortest(
-        lambda q: betaincinv(a, b, q),
+        lambda q: share_quantile(a, b, q),
         lambda x: xlogy(a - 1.0, x) + xlog1py(b - 1.0, -x),
         level,
         np.broadcast_shapes(a.shape, b.shape),

@@ -18,9 +18,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
-from suffice.bayes.beta_bernoulli import modes, shortest_shares
+from suffice.bayes.beta_bernoulli import modes, share_quantile, shortest_shares
 from suffice.bayes.conjugate import Conjugate, Interval
 from suffice.bayes.predictive_counts import CategoricalShares
 from suffice.bayes.pseudo_statistics import Counts, stacked, summed
@@ -136,7 +135,7 @@ class DirichletCategorical(Conjugate):
         alpha, q = self._known, self._asked(q)
         if alpha.shape[-1] == 1:
             return np.ones(np.broadcast_shapes(alpha.shape, q.shape))
-        return np.asarray(betaincinv(alpha, sum_of_others(alpha), q))
+        return share_quantile(alpha, sum_of_others(alpha), q)
 
     def _shortest(self, level: float) -> Interval:
         if self._known.shape[-1] == 1:

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv, xlogy
 
 from suffice.bayes.conjugate import Conjugate, Interval, shortest
-from suffice.bayes.predictive_counts import NegativeBinomial
+from suffice.bayes.predictive_counts import NegativeBinomial, log_ways
 from suffice.bayes.pseudo_statistics import Events, stacked, summed
 from suffice.bayes.values import ANY, numbers, plain, shown
 from suffice.families import Gamma, Poisson, SufficientSums
 from suffice.families.sampling import number_of_draws
-from suffice.numerics.double_double import Array, DoubleDouble
-from suffice.numerics.gamma_functions import stirling_remainder
-from suffice.numerics.logarithm import log_pair
+from suffice.numerics.double_double import Array, DoubleDouble, cross_difference
+from suffice.numerics.gamma_functions import log_growth, stirling_remainder
+from suffice.numerics.logarithm import log_quotient_pair
 
 
 class GammaPoisson(Conjugate):
@@ -158,17 +158,13 @@ class GammaPoisson(Conjugate):
         )
 
     def _log_evidence(self, prior: Events, rows: Events) -> Array:
-        # With x = a + S and λ = x / (b + n):  log Γ(x) − x log(b + n) = x log λ − x + s(x), and the
-        # same for the prior.  The large terms cancel in double-double, against Σ log y! too.
         if rows.log_base is None:
             raise ValueError(
                 "the evidence needs Σ log y! of the rows, which sums alone do not tell: pass the "
                 "counts themselves, or suffice.families.Poisson().summarize(counts)"
             )
-        both = prior + rows
-        large = _stirling(both) - _stirling(prior) + rows.log_base
-        small = stirling_remainder(both.total.round()) - stirling_remainder(prior.total.round())
-        return np.asarray(large.round() + small)
+        # Two probabilities: of the total of the rows, and of how they share it.
+        return _log_total(prior, rows) + _log_sharing(rows.total, rows.weight, rows.log_base)
 
     def __repr__(self) -> str:
         return f"GammaPoisson(shape={shown(self.shape)}, rate={shown(self.rate)})"
@@ -180,9 +176,22 @@ def _of_sums(sums: Any) -> Events:
     )
 
 
-def _stirling(events: Events) -> DoubleDouble:
-    """x log(x / w) − x."""
-    ratio = events.total / events.weight
-    if not np.isfinite(ratio.hi).all():
-        return ratio * np.nan
-    return log_pair(ratio) * events.total - events.total
+def _log_total(prior: Events, rows: Events) -> Array:
+    """The logarithm of the negative binomial probability of all events together."""
+    a, b, x, n = (value.hi for value in (prior.total, prior.weight, rows.total, rows.weight))
+    whole = b + n
+    away = cross_difference(a, n, x, b, whole)
+    away = away + (n / whole * prior.total.lo - b / whole * rows.total.lo)
+    away = away + (a / whole * rows.weight.lo - x / whole * prior.weight.lo)
+    some = log_ways(a, np.where(x > 0, x, 1.0), b / whole, n / whole, away)
+    return np.where(x > 0, some, -a * log_growth(b, n))
+
+
+def _log_sharing(total: DoubleDouble, weight: DoubleDouble, log_base: DoubleDouble) -> Array:
+    """log x! − x log n − Σ w log y! for x events in n rows, whose large terms cancel."""
+    # In double-double, by x log x − x and the remainder of log Γ.
+    none = total.hi == 0
+    x, n = (value + none.astype(np.float64) for value in (total, weight))
+    large = log_quotient_pair(x, n) * x - x + log_base
+    small = stirling_remainder(x.hi) + np.log(x.hi)
+    return np.where(none, log_base.round(), large.round() + small)

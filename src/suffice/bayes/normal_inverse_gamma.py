@@ -22,13 +22,14 @@ from scipy.special import gammainccinv
 from suffice.bayes.conjugate import Conjugate, Interval, Kind, shortest
 from suffice.bayes.predictive_numbers import StudentT, student_quantile
 from suffice.bayes.pseudo_statistics import Spread
-from suffice.bayes.rises import log_gamma_rise, log_growth
+from suffice.bayes.rises import log_gamma_rise
 from suffice.bayes.spreads import SPREADS, as_spread, spread_of_rows, spread_of_sums
 from suffice.bayes.values import amount, mean_of, numbers, plain, shown, two
 from suffice.families import Gamma
 from suffice.families.gaussian import LOG_2PI, normal_log_density
 from suffice.families.sampling import generator, log_gamma_variates, number_of_draws
 from suffice.numerics.double_double import Array, DoubleDouble
+from suffice.numerics.gamma_functions import log_growth
 
 
 class MeanAndVariance(NamedTuple):
@@ -194,7 +195,9 @@ class NormalInverseGamma(Conjugate):
         a = np.asarray(self.alpha)
         with np.errstate(over="ignore"):
             scale = np.asarray(self.beta) / a * (1.0 + 1.0 / self._both.weight)
-        return StudentT(2.0 * a, np.asarray(self.mu), np.asarray(scale))
+        log_scale = np.log(self.beta) - np.log(a) + log_growth(self._both.weight, 1.0)
+        centre = self._both.mean
+        return StudentT(2.0 * a, centre.hi, np.asarray(scale), centre.lo, log_scale)
 
     def given(self, weight: Any, mean: Any, scatter: Any) -> Self:
         """What is known once rows of this weight, mean and Σ (y − mean)² were seen, too."""

@@ -26,8 +26,7 @@ from scipy.special import gammainccinv, multigammaln
 from suffice.bayes.conjugate import Conjugate, Interval, Kind
 from suffice.bayes.matrices import (
     check_semi_definite,
-    cholesky,
-    log_det,
+    factored,
     positive_definite,
     solved,
 )
@@ -35,12 +34,14 @@ from suffice.bayes.normal_inverse_gamma import shortest_variances
 from suffice.bayes.predictive_numbers import MultivariateT, student_quantile
 from suffice.bayes.pseudo_scatter import PseudoScatter
 from suffice.bayes.pseudo_statistics import JointSpread
-from suffice.bayes.rises import log_gamma_rise, log_growth
+from suffice.bayes.rises import log_gamma_rise
 from suffice.bayes.spreads import as_joint_spread, joint_spread_of_rows, joint_spread_of_sums
-from suffice.bayes.values import amount, mean_of, numbers, plain, shown, two
+from suffice.bayes.values import amount, mean_of, numbers, plain, read_only, shown, two
 from suffice.families.gaussian import LOG_2PI
 from suffice.families.sampling import generator, number_of_draws
-from suffice.numerics.double_double import Array, DoubleDouble
+from suffice.numerics.double_double import UNIT, Array, DoubleDouble
+from suffice.numerics.gamma_functions import log_growth
+from suffice.numerics.logarithm import log_quotient_pair
 from suffice.statistics.moments import Moments
 
 
@@ -114,8 +115,9 @@ class NormalInverseWishart(Conjugate):
             JointSpread(
                 np.broadcast_to(k, lead),
                 DoubleDouble.of(np.broadcast_to(m, (*lead, d))),
-                np.broadcast_to(scatter, (*lead, d, d)),
+                DoubleDouble.of(np.broadcast_to(scatter, (*lead, d, d))),
                 np.broadcast_to(v, lead),
+                UNIT * np.diagonal(scatter, axis1=-2, axis2=-1),
             )
         )
 
@@ -146,14 +148,16 @@ class NormalInverseWishart(Conjugate):
 
     @property
     def psi(self) -> Array:
-        scatter: Array = self._both.scatter
+        scatter: Array = read_only(self._both.scatter.round())
         return scatter
 
     @property
     def is_proper(self) -> NDArray[np.bool_]:
         both = self._both
         enough = (both.weight > 0) & (both.degrees > self.columns - 1)
-        return np.asarray(enough & positive_definite(both.scatter))
+        # What rounding may have added is taken off again.
+        certain = both.scatter - 4 * self.columns * both.rounding[..., None] * np.eye(self.columns)
+        return np.asarray(enough & (factored(certain).pivots.hi > 0).all(axis=-1))
 
     def mean(self) -> MeanAndCovariance:
         """m, and Ψ / (ν − d − 1) for ν > d + 1; NaN where there is no mean."""
@@ -218,10 +222,12 @@ class NormalInverseWishart(Conjugate):
         self._require_proper("no density")
         both, d = self._both, self.columns
         mu, covariance = self._checked(*two(("mu", "covariance"), value))
-        root, of_psi = cholesky(covariance), cholesky(self.psi)
-        volume, volume_of_psi = log_det(root), log_det(of_psi)
-        trace = np.square(solved(root, of_psi)).sum(axis=(-2, -1))
-        distance = np.square(solved(root, (mu - self.mu)[..., None])).sum(axis=(-2, -1))
+        of_covariance, of_psi = factored(covariance), factored(both.scatter)
+        volume, volume_of_psi = of_covariance.log_det, of_psi.log_det
+        root = np.sqrt(of_psi.pivots.round())[..., None, :]
+        trace = np.square(of_covariance.halved(of_psi.unit) * root).sum(axis=(-2, -1))
+        away = of_covariance.halved((DoubleDouble.of(mu) - both.mean)[..., None])
+        distance = np.square(away).sum(axis=(-2, -1))
         v, k = both.degrees, both.weight
         wishart = 0.5 * (v * volume_of_psi - (v + d + 1.0) * volume - trace - v * d * np.log(2.0))
         normal = -0.5 * (d * (LOG_2PI - np.log(k)) + volume + k * distance)
@@ -249,7 +255,7 @@ class NormalInverseWishart(Conjugate):
         degrees = both.degrees[..., None] - np.arange(d)
         index = np.arange(d)
         bartlett[..., index, index] = np.sqrt(rng.chisquare(degrees, (*shape, d)))
-        root = np.swapaxes(cholesky(self.psi), -1, -2)
+        root = np.swapaxes(factored(both.scatter).root, -1, -2)
         half = solved(bartlett, np.broadcast_to(root, (*shape, d, d)))
         away = np.swapaxes(half, -1, -2) @ rng.standard_normal((*shape, d, 1))
         mu = self.mu + away[..., 0] / np.sqrt(both.weight)[..., None]
@@ -259,9 +265,12 @@ class NormalInverseWishart(Conjugate):
         """The next row: a t of ν − d + 1 degrees of freedom."""
         self._require_proper("no predictive distribution")
         df = np.asarray(self._both.degrees - self.columns + 1.0)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             factor = (1.0 + 1.0 / self._both.weight) / df
-        return MultivariateT(df, self.mu, self.psi * factor[..., None, None])
+            scale = self.psi * factor[..., None, None]
+        log_factor = log_growth(self._both.weight, 1.0) - np.log(df)
+        centre = self._both.mean
+        return MultivariateT(df, centre.hi, scale, centre.lo, self._both.scatter, log_factor)
 
     def given(self, weight: Any, mean: Any, scatter: Any) -> Self:
         """What is known once rows of this weight, mean and scatter were seen, too.
@@ -292,14 +301,13 @@ class NormalInverseWishart(Conjugate):
 
     def _log_evidence(self, prior: JointSpread, rows: JointSpread) -> Array:
         d, more = prior.mean.shape[-1], 0.5 * rows.weight
-        root = cholesky(prior.scatter)
-        # |Ψ'| / |Ψ| is |I + L⁻¹ (Ψ' − Ψ) L⁻ᵀ|: near 1 for a strong prior.
-        inside = solved(root, np.swapaxes(solved(root, prior.added_by(rows)), -1, -2))
-        growth = np.log1p(np.maximum(np.linalg.eigvalsh(inside), 0.0)).sum(axis=-1)
+        before, after = factored(prior.scatter), factored((prior + rows).scatter)
+        # Each pivot of Ψ' is as large as that of Ψ at least, and nearly as small if Ψ is strong.
+        growth = log_quotient_pair(after.pivots, before.pivots).round().sum(axis=-1)
         halves = 0.5 * (prior.degrees[..., None] - np.arange(d))
         rise = log_gamma_rise(halves, more[..., None]) + more[..., None] * np.log(halves)
         half = 0.5 * prior.degrees + more
-        value = rise.sum(axis=-1) - half * growth - more * log_det(root)
+        value = rise.sum(axis=-1) - half * growth - more * before.log_det
         value = value + 0.5 * d * (rows.weight * np.log(2.0) - rows.weight * LOG_2PI)
         return np.asarray(value - 0.5 * d * log_growth(prior.weight, rows.weight))
 

@@ -20,12 +20,12 @@ from scipy.special import ndtri
 from suffice.bayes.conjugate import Conjugate, Interval
 from suffice.bayes.predictive_numbers import StudentT
 from suffice.bayes.pseudo_statistics import Spread
-from suffice.bayes.rises import log_growth
 from suffice.bayes.spreads import SPREADS, as_spread, spread_of_rows, spread_of_sums
 from suffice.bayes.values import amount, mean_of, numbers, plain, read_only, shown
 from suffice.families.gaussian import LOG_2PI, normal_log_density
 from suffice.families.sampling import generator, number_of_draws
 from suffice.numerics.double_double import Array, DoubleDouble
+from suffice.numerics.gamma_functions import log_growth
 
 
 class NormalNormal(Conjugate):
@@ -133,8 +133,10 @@ class NormalNormal(Conjugate):
         self._require_proper("no predictive distribution")
         with np.errstate(over="ignore"):
             variance = self._noise * (1.0 + 1.0 / self._both.weight)
-        centre = np.asarray(self.mu)
-        return StudentT(np.full(np.shape(centre + variance), np.inf), centre, np.asarray(variance))
+        centre = self._both.mean
+        df = np.full(np.shape(centre.hi + variance), np.inf)
+        log_variance = np.log(self._noise) + log_growth(self._both.weight, 1.0)
+        return StudentT(df, centre.hi, np.asarray(variance), centre.lo, log_variance)
 
     def given(self, weight: Any, mean: Any, scatter: Any) -> Self:
         """What is known once rows of this weight, mean and Σ (y − mean)² were seen, too."""

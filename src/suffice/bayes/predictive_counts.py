@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.bayes.rises import log_growth, log_shares_evidence
+from suffice.bayes.rises import log_shares_evidence
 from suffice.bayes.values import ReadOnly, numbers, plain
 from suffice.families.categorical import Categorical
-from suffice.families.dirichlet import log_partition, log_shares_sample
+from suffice.families.dirichlet import log_shares_sample
 from suffice.families.sampling import generator, log_gamma_variates, number_of_draws
-from suffice.numerics.double_double import Array
-from suffice.numerics.gamma_functions import deviance_term, stirling_remainder
+from suffice.numerics.double_double import Array, cross_difference
+from suffice.numerics.gamma_functions import deviance_term, log_growth, stirling_remainder
 
 MOST_EVENTS = 9e18
 """Expected events up to which their number can be drawn."""
@@ -47,14 +47,22 @@ class BetaBinomial(ReadOnly):
         return np.stack(np.broadcast_arrays(self.alpha, self.beta), axis=-1)
 
     def log_density(self, y: Any) -> Any:
-        """log P(y); −∞ for what is no count of heads."""
+        """log P(y); −∞ for what is no count of heads.
+
+        Heads and tails are what two negative binomials give whose sum is known; p is taken where
+        that sum is most probable.
+        """
         y, n = numbers("y", y), float(self.trials)
         possible = (y >= 0) & (y <= n) & (np.trunc(y) == y)
         k = np.where(possible, y, 0.0)
-        heads_and_tails = np.stack([k, n - k], axis=-1)
-        ways = -log_partition(heads_and_tails + 1.0) - np.log(n + 1.0)
-        value = ways * (n > 1) + log_shares_evidence(self._both, heads_and_tails)
-        return plain(np.where(possible, value, -np.inf))
+        m, a, b = n - k, self.alpha, self.beta
+        alike = (k == 0) | (m == 0)  # one way to get it: the evidence of such rows
+        evidence = log_shares_evidence(self._both, np.stack([k, m], axis=-1))
+        x, z, total = np.where(alike, 1.0, k), np.where(alike, 1.0, m), a + b
+        p, q, away = total / (total + n), n / (total + n), cross_difference(a, z, x, b, total + n)
+        mixed = log_ways(a, x, p, q, away) + log_ways(b, z, p, q, -away)
+        mixed = mixed - log_ways(total, n, p, q, 0.0)
+        return plain(np.where(possible, np.where(alike, evidence, mixed), -np.inf))
 
     def mean(self) -> Any:
         """The expected number of heads, of shape (…)."""
@@ -130,11 +138,11 @@ class NegativeBinomial(ReadOnly):
         y, a = numbers("y", y), self.shape
         possible = (y >= 0) & (np.trunc(y) == y)
         k = np.where(possible & (y > 0), y, 1.0)
-        p, q = self.rate / (self.rate + self.exposure), self.exposure / (self.rate + self.exposure)
-        n = a + k
-        some = stirling_remainder(n) - stirling_remainder(a) - stirling_remainder(k) - np.log(k)
-        some = some - deviance_term(a, n * p) - deviance_term(k, n * q)
-        value = np.where(y > 0, some, -a * log_growth(self.rate, np.asarray(self.exposure)))
+        total = self.rate + self.exposure
+        p, q = self.rate / total, self.exposure / total
+        away = cross_difference(a, self.exposure, k, self.rate, total)
+        none = -a * log_growth(self.rate, self.exposure)
+        value = np.where(y > 0, log_ways(a, k, p, q, away), none)
         return plain(np.where(possible, value, -np.inf))
 
     def mean(self) -> Any:
@@ -160,3 +168,15 @@ class NegativeBinomial(ReadOnly):
                 f"are up to {MOST_EVENTS:g}; take a shorter exposure"
             )
         return np.asarray(rng.poisson(expected))
+
+
+def log_ways(a: Array, k: Any, p: Any, q: Any, away: Any) -> Array:
+    """log of Γ(a + k) / (Γ(a) k!) pᵃ qᵏ with p + q = 1, by Loader's small terms.
+
+    `away` is a − (a + k) p, and (a + k) q − k, which are the same number.
+    """
+    n = a + k
+    rest = stirling_remainder(n) - stirling_remainder(a) - stirling_remainder(k) - np.log(k)
+    return np.asarray(
+        rest - deviance_term(a, n * p, away=away) - deviance_term(k, n * q, away=-away)
+    )

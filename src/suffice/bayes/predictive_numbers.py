@@ -11,12 +11,21 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from suffice.bayes.matrices import cholesky, log_det, solved
+from suffice.bayes.matrices import (
+    cholesky,
+    factored,
+    log_det,
+    positive_definite,
+    solved,
+)
 from suffice.bayes.rises import log_gamma_rise
 from suffice.bayes.values import ReadOnly, numbers, plain
 from suffice.families.gaussian import LOG_2PI
 from suffice.families.sampling import generator, number_of_draws
-from suffice.numerics.double_double import Array
+from suffice.numerics.double_double import Array, DoubleDouble, two_sum
+
+WELL_CONDITIONED = 1e-3
+"""Least eigenvalue, in units in which the diagonal is 1, that leaves float64 its digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,17 +39,29 @@ class StudentT(ReadOnly):
     centre : array of shape (…)
     scale : array of shape (…)
         The square of the unit in which distances count; the variance of a Gaussian.
+    centre_low : array of shape (…)
+        What rounding took off the centre.
+    log_scale : array of shape (…), optional
+        The logarithm of the scale, which may be beyond float64's range itself.
     """
 
     df: Array
     centre: Array
     scale: Array
+    centre_low: Any = 0.0
+    log_scale: Any = None
 
     def log_density(self, y: Any) -> Any:
         """log p(y), of the shape to which `y` and the pairs broadcast."""
-        root = np.sqrt(self.scale)
-        distance = (numbers("y", y) - self.centre) / root
-        return plain(_log_t(self.df, np.abs(distance), 1, 2.0 * np.log(root)))
+        away = np.abs((numbers("y", y) - self.centre) - self.centre_low)
+        usual = (self.scale > 0) & (self.scale < np.inf)
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):
+            logarithm = np.log(self.scale)
+            if self.log_scale is not None:
+                logarithm = np.where(usual, logarithm, self.log_scale)
+            root = np.where(usual, np.sqrt(self.scale), np.exp(0.5 * logarithm))
+            distance = away / root
+        return plain(_log_t(self.df, distance, 1, logarithm))
 
     def mean(self) -> Any:
         """The centre; NaN for df ≤ 1, which has no mean."""
@@ -69,11 +90,19 @@ class MultivariateT(ReadOnly):
         Degrees of freedom.
     centre : array of shape (…, columns)
     scale : array of shape (…, columns, columns)
+    centre_low : array of shape (…, columns)
+        What rounding took off the centre.
+    matrix : DoubleDouble of shape (…, columns, columns), optional
+    log_factor : array of shape (…)
+        The scale as a matrix and a factor: it may be beyond float64's digits, or its range.
     """
 
     df: Array
     centre: Array
     scale: Array
+    centre_low: Any = 0.0
+    matrix: DoubleDouble | None = None
+    log_factor: Any = 0.0
 
     def log_density(self, y: Any) -> Any:
         """log p(y) of rows `y` of shape (…, columns); leading axes broadcast."""
@@ -81,11 +110,22 @@ class MultivariateT(ReadOnly):
         rows = numbers("y", y)
         if rows.ndim == 0 or rows.shape[-1] != d:
             raise ValueError(f"y has shape {rows.shape}; accepted is (…, {d})")
-        root = cholesky(self.scale)
-        away = solved(root, (rows - self.centre)[..., None])[..., 0]
-        with np.errstate(over="ignore"):
-            distance = np.linalg.norm(away, axis=-1)
-        return plain(_log_t(self.df, distance, d, log_det(root)))
+        matrix = self._matrix
+        if positive_definite(matrix.hi, WELL_CONDITIONED).all():
+            root = cholesky(matrix.hi)
+            side = (rows - self.centre) - self.centre_low
+            away, volume = solved(root, side[..., None]), log_det(root)
+        else:
+            factors = factored(matrix)
+            exact = DoubleDouble(*two_sum(rows, -self.centre)) - self.centre_low
+            away, volume = factors.halved(exact[..., None]), factors.log_det
+        with np.errstate(over="ignore", under="ignore"):
+            distance = np.linalg.norm(away[..., 0], axis=-1) * np.exp(-0.5 * self.log_factor)
+        return plain(_log_t(self.df, distance, d, volume + d * self.log_factor))
+
+    @property
+    def _matrix(self) -> DoubleDouble:
+        return DoubleDouble.of(self.scale) if self.matrix is None else self.matrix
 
     def mean(self) -> Array:
         """The centre; NaN for df ≤ 1, which has no mean."""
@@ -100,8 +140,8 @@ class MultivariateT(ReadOnly):
         """Random rows, of shape (n, …, columns)."""
         rng = generator(random_state)
         shape = (number_of_draws(n), *self.centre.shape)
-        normal = cholesky(self.scale) @ rng.standard_normal(shape)[..., None]
-        stretch = _stretch(self.df, shape[:-1], rng)
+        normal = factored(self._matrix).root @ rng.standard_normal(shape)[..., None]
+        stretch = _stretch(self.df, shape[:-1], rng) * np.exp(0.5 * self.log_factor)
         return np.asarray(self.centre + stretch[..., None] * normal[..., 0])
 
 

@@ -14,7 +14,13 @@ import numpy as np
 
 from suffice.bayes.values import ReadOnly
 from suffice.families import Family, SufficientSums
-from suffice.numerics.double_double import Array, DoubleDouble
+from suffice.numerics.double_double import (
+    DOUBLE_DOUBLE_UNIT,
+    UNIT,
+    Array,
+    DoubleDouble,
+    two_sum,
+)
 from suffice.sources import Source
 
 
@@ -85,17 +91,20 @@ class Spread(ReadOnly):
 
     weight: Array
     mean: DoubleDouble
-    scatter: Array
+    scatter: Any
     degrees: Array
 
-    def __add__(self, other: Spread) -> Spread:
-        weight = self.weight + other.weight
-        share = np.divide(other.weight, weight, out=np.zeros_like(weight), where=weight > 0)
-        away = other.mean - self.mean
-        between = self._squares(away.round(), self.weight * share)
-        mean = self.mean + away * self._per_mean(share)
+    def __add__(self, other: Spread) -> Self:
+        # Two products: with a prior far off that weighs next to nothing, a distance from it times
+        # a share of nearly 1 would leave little of the rows' mean.
+        mine, others = _shares(self.weight, other.weight)
+        mean = self.mean * self._per_mean(mine) + other.mean * self._per_mean(others)
+        light = np.minimum(self.weight, other.weight)
+        of_heavier = _chosen(self.weight >= other.weight, mine, others)
+        between = self._squares(other.mean - self.mean, of_heavier * light)
         scatter = self.scatter + (other.scatter + between)
-        return type(self)(weight, mean, scatter, self.degrees + other.degrees)
+        degrees = self.degrees + other.degrees
+        return type(self)(self.weight + other.weight, mean, scatter, degrees)
 
     @classmethod
     def of_rows(cls, weight: Array, mean: DoubleDouble, scatter: Array) -> Self:
@@ -104,7 +113,7 @@ class Spread(ReadOnly):
 
     def added_by(self, rows: Spread) -> Array:
         """What rows add to the scatter: their own squares, and those between the means."""
-        return (replace(self, scatter=np.zeros_like(self.scatter)) + rows).scatter
+        return (replace(self, scatter=np.zeros(self.scatter.shape)) + rows).scatter
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Spread) and all(
@@ -115,24 +124,65 @@ class Spread(ReadOnly):
     __hash__ = None  # type: ignore[assignment]
 
     @staticmethod
-    def _per_mean(weight: Array) -> Array:
-        return weight
+    def _per_mean(share: DoubleDouble) -> DoubleDouble:
+        return share
 
     @staticmethod
-    def _squares(away: Array, weight: Array) -> Array:
-        return np.asarray(weight * away * away)
+    def _squares(away: DoubleDouble, weight: DoubleDouble) -> Any:
+        return np.asarray(weight.round() * away.round() * away.round())
 
 
+@dataclass(frozen=True, eq=False)
 class JointSpread(Spread):
-    """The same of several columns at once: mean (…, columns), scatter (…, columns, columns)."""
+    """The same of several columns at once: mean (…, columns), scatter (…, columns, columns).
+
+    The scatter is double-double: where rows lie far from the prior's mean, the square of that
+    distance would drown all the other directions in float64.
+
+    Attributes
+    ----------
+    rounding : array of shape (…, columns)
+        How large rounding errors in the scatter may be, as squares of each column.
+    """
+
+    rounding: Any = 0.0
+
+    def __add__(self, other: Spread) -> Self:
+        both = super().__add__(other)
+        diagonal = np.diagonal(both.scatter.hi, axis1=-2, axis2=-1)
+        rounding = self.rounding + getattr(other, "rounding", 0.0) + DOUBLE_DOUBLE_UNIT * diagonal
+        return replace(both, rounding=rounding)
+
+    @classmethod
+    def of_rows(cls, weight: Array, mean: DoubleDouble, scatter: Any, rounding: Any = None) -> Self:
+        """The statistic of rows; their scatter was rounded to float64 where nothing is said."""
+        scatter = DoubleDouble.of(scatter)
+        if rounding is None:
+            rounding = UNIT * np.diagonal(scatter.hi, axis1=-2, axis2=-1)
+        return cls(weight, mean, scatter, weight, rounding)
 
     @staticmethod
-    def _per_mean(weight: Array) -> Array:
-        return weight[..., None]
+    def _per_mean(share: DoubleDouble) -> DoubleDouble:
+        return share[..., None]
 
     @staticmethod
-    def _squares(away: Array, weight: Array) -> Array:
-        return np.asarray(weight[..., None, None] * away[..., :, None] * away[..., None, :])
+    def _squares(away: DoubleDouble, weight: DoubleDouble) -> Any:
+        return away[..., :, None] * away[..., None, :] * weight[..., None, None]
+
+
+def _shares(a: Array, b: Array) -> tuple[DoubleDouble, DoubleDouble]:
+    """a / (a + b) and b / (a + b) of weights; all to the first where there is none."""
+    nothing = (a == 0) & (b == 0)
+    a, b = np.where(nothing, 1.0, a), np.where(nothing, 0.0, b)
+    # In units in which neither the products inside a division overflow nor small weights vanish.
+    unit = np.ldexp(1.0, np.minimum(300 - np.frexp(np.maximum(a, b))[1], 1000))
+    a, b = a * unit, b * unit
+    total = DoubleDouble(*two_sum(a, b))
+    return DoubleDouble.of(a) / total, DoubleDouble.of(b) / total
+
+
+def _chosen(which: Any, one: DoubleDouble, other: DoubleDouble) -> DoubleDouble:
+    return DoubleDouble(np.where(which, one.hi, other.hi), np.where(which, one.lo, other.lo))
 
 
 def summed(family: Family, data: Any, sample_weight: Any) -> SufficientSums | list[SufficientSums]:

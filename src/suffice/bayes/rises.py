@@ -12,13 +12,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
-from suffice.families.dirichlet import log_partition
 from suffice.numerics.double_double import Array
-from suffice.numerics.gamma_functions import deviance_term, stirling_remainder
-from suffice.numerics.newton_dirichlet import log_shares
-
-FEW = 16.0
-"""Whole numbers up to which factors are multiplied one by one."""
+from suffice.numerics.gamma_functions import (
+    FEW,
+    deviance_term,
+    log_gamma_cross_ratio,
+    stirling_remainder,
+)
 
 
 def log_gamma_rise(a: Array, k: Array) -> Array:
@@ -36,19 +36,18 @@ def log_gamma_rise(a: Array, k: Array) -> Array:
     return np.where(few, product, np.where(near, small, far))
 
 
-def log_growth(start: Array, more: Array) -> Array:
-    """log((x + h) / x) for x > 0 and h ≥ 0, also where the quotient overflows."""
-    with np.errstate(over="ignore"):
-        ratio = np.divide(more, start)
-        return np.where(ratio < 1.0, np.log1p(ratio), np.log(start + more) - np.log(start))
-
-
 def log_shares_evidence(alpha: Array, counts: Array) -> Array:
-    """log B(α + n) − log B(α) along the last axis, B the beta function of several arguments."""
+    """log B(α + n) − log B(α) along the last axis, B the beta function of several arguments.
+
+    Category after category is set apart from those behind it, so that only coins are left; and
+    the ones of a coin come first, then its zeros.  These are all logarithms of probabilities:
+    nothing cancels.
+    """
     alpha, counts = np.broadcast_arrays(alpha, counts)
-    total, rows = alpha.sum(axis=-1), counts.sum(axis=-1)
-    with np.errstate(over="ignore"):
-        step = counts * log_shares(alpha) + log_gamma_rise(alpha, counts)
-        few = step.sum(axis=-1) - log_gamma_rise(total, rows)
-        many = log_partition(alpha + counts) - log_partition(alpha)
-    return np.where(rows < total, few, many)
+    behind, rows_behind = (
+        np.cumsum(values[..., :0:-1], axis=-1)[..., ::-1] for values in (alpha, counts)
+    )
+    alpha, counts = alpha[..., :-1], counts[..., :-1]
+    ones = log_gamma_cross_ratio(alpha, behind, counts)
+    zeros = log_gamma_cross_ratio(behind, alpha + counts, rows_behind)
+    return np.asarray((ones + zeros).sum(axis=-1))

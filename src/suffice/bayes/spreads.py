@@ -11,7 +11,7 @@ from suffice.bayes.pseudo_statistics import JointSpread, Spread, stacked, summed
 from suffice.bayes.values import mean_of, numbers
 from suffice.engines.passes import reduce
 from suffice.families import Gaussian, SufficientSums
-from suffice.numerics.double_double import DoubleDouble
+from suffice.numerics.double_double import UNIT, DoubleDouble
 from suffice.sources import Block, as_source
 from suffice.statistics.column_moments import ColumnMoments
 from suffice.statistics.moments import Moments
@@ -85,9 +85,9 @@ def as_joint_spread(value: Any) -> JointSpread:
     if isinstance(value, JointSpread):
         return value
     if isinstance(value, Moments):
-        scatter = value.scatter
-        rounded = scatter.round() if isinstance(scatter, DoubleDouble) else scatter
-        return JointSpread.of_rows(value.weight.round(), _copied(value.mean), rounded.copy())
+        scatter = _copied(DoubleDouble.of(value.scatter))
+        rounding = value.magnitude * (UNIT if value.precision == "float64" else value.error_unit)
+        return JointSpread.of_rows(value.weight.round(), _copied(value.mean), scatter, rounding)
     raise TypeError(_accepted("Moments", value))
 
 

@@ -22,6 +22,7 @@ from suffice.bayes import (
     NegativeBinomial,
     NormalNormal,
 )
+from suffice.bayes.matrices import symmetric
 from suffice.families import Bernoulli, Beta, Categorical, Distribution, Exponential, Gamma, Poisson
 from suffice.families.gaussian import LOG_2PI
 from suffice.families.sampling import generator, number_of_draws
@@ -146,7 +147,7 @@ class MultivariateGaussian:
             root = np.linalg.cholesky(covariance)
         except np.linalg.LinAlgError:
             root = np.full_like(covariance, np.nan)
-        if not (np.isfinite(root).all() and np.allclose(covariance, covariance.T, rtol=1e-12)):
+        if not (np.isfinite(root).all() and symmetric(covariance)):
             raise ValueError("covariance must be symmetric and positive definite")
         for name, value in (("mean", mean), ("covariance", covariance), ("root", root)):
             value.flags.writeable = False

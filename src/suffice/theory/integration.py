@@ -27,8 +27,8 @@ BEYOND = np.array([0.3, 1.0, 4.0, 20.0])
 
 CHUNK = 1 << 16
 MOST_TERMS = 1 << 24
-NOTHING_LEFT = 1e-15
-"""Probability that may be missing from a sum."""
+ALL = (1.0 - 1e-15,)
+"""Probability at which a sum may stop."""
 
 MISSING = 1e-4
 """Probability that may be missing, or too much, before a density counts as none."""
@@ -47,8 +47,14 @@ def checked_tolerance(tolerance: Any) -> float | None:
     raise ValueError(f"tolerance is {tolerance!r}; accepted are numbers that are not negative")
 
 
-def summed(functions: Integrand, densities: Sequence[Density]) -> Integral:
-    """Sums over whole numbers; the last function is the probability, which says when to stop."""
+def summed(
+    functions: Integrand, densities: Sequence[Density], enough: Sequence[float] = ALL
+) -> Integral:
+    """Sums over whole numbers.
+
+    The last function is a probability, which says when to stop; with more numbers in `enough`,
+    so do those before it, each of which must have come so far.
+    """
     ends = [
         np.asarray(density.support, dtype=np.float64).reshape(2, -1)[:, 0] for density in densities
     ]
@@ -60,10 +66,11 @@ def summed(functions: Integrand, densities: Sequence[Density]) -> Integral:
     total, start = np.zeros(0), low
     while start <= high and start - low < MOST_TERMS:
         points = start + np.arange(min(CHUNK, high - start + 1.0))
-        part = functions(points[:, None])[0].sum(axis=0)
+        # A function after the other in memory: only then does NumPy add them up in pairs.
+        part = np.ascontiguousarray(functions(points[:, None])[0].T).sum(axis=1)
         total = part if not total.size else total + part
         start += CHUNK
-        if 1.0 - total[-1] < NOTHING_LEFT:
+        if (total[-len(enough) :] > enough).all():
             break
     error = np.full(len(total), max(1.0 - float(total[-1]), 0.0) + 1e-15)
     return Integral(total, error, int(min(start, high + 1.0) - low))
