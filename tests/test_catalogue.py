@@ -606,11 +606,12 @@ WITH_COEFFICIENTS = {
 
 WITHOUT_EFFECT = {
     "ComplementNB": {"fit_prior", "class_prior", "prior_alpha"},
+    "KernelDensity": {"folds"},  # of a bandwidth that is chosen by them
     "LinearDiscriminantAnalysis": {"n_components", "store_covariance"},
     "MixedNB": {"beta"},  # no column here is one of events
     "QuadraticDiscriminantAnalysis": {"store_covariance"},
 }
-"""Parameters that these models have, and that change no prediction of several classes."""
+"""Parameters that these models have, and that by themselves change no prediction here."""
 
 
 def another(name: str, value: Any) -> Any:

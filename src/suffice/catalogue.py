@@ -354,7 +354,7 @@ MODELS: tuple[Entry, ...] = (
         objective="Σ w K((q − x)/h) / (W hᵈ ∫ K), the density at q",
         merge=True,
         forget=True,
-        refit=("bandwidth", "kernel"),
+        refit=("bandwidth", "kernel", "bandwidths", "folds"),
         docs="kernel-density.md",
     ),
     Entry(

@@ -129,6 +129,20 @@ def test_what_is_left_out_is_proved_to_be_nothing():
     np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
+@pytest.mark.parametrize("bits", [44, 46, 48])
+@pytest.mark.parametrize("shape", [GAUSSIAN, EXPONENTIAL])
+def test_terms_that_together_are_seen_are_not_left_out(shape, bits):
+    """A leaf of weight 1 in all, and many rows that add a last digit or two to it."""
+    many = 20 * LEAF
+    each = 2.0**-bits / many
+    r = math.sqrt(-2 * math.log(each * LEAF)) if shape == GAUSSIAN else -math.log(each * LEAF)
+    X = np.concatenate([np.zeros((LEAF, 1)), np.full((many, 1), r)])
+    arguments = (X, np.full(len(X), 1 / LEAF), np.zeros(len(X), np.int64))
+    found = compiled(*arguments, np.zeros((1, 1)), np.array([-1]), np.array([1.0]), shape)
+    # The logarithms of 256 rows and of a weight of 1/256 are right to a digit of 2⁻⁵⁰.
+    assert found[0, 0] == pytest.approx(math.log1p(2.0**-bits), abs=2.0**-50)
+
+
 def test_boxes_are_never_farther_than_their_rows():
     rng, X = rows(1000, 5)
     X[:, 1] += 1e8

@@ -20,25 +20,43 @@ from suffice.kernels.neighbors_screening import nearest_of_candidates, pairs_bel
 from suffice.kernels.neighbors_sparse import nearest_sparse, within_sparse
 from suffice.kernels.neighbors_tree import leaves_of, nearest_in_tree, within_in_tree
 
-KINDS = {"squared": (0, 2.0), "manhattan": (1, 1.0), "chebyshev": (2, 1.0), "power": (3, 1.5)}
-each_kind = pytest.mark.parametrize(("metric", "p"), KINDS.values(), ids=KINDS)
+NONE = np.empty(0)
+KINDS = {
+    "squared": (0, 2.0, False),
+    "manhattan": (1, 1.0, False),
+    "chebyshev": (2, 1.0, False),
+    "power": (3, 1.5, False),
+    "weighted": (3, 1.0, True),
+    "weighted squares": (3, 2.0, True),
+    "weighted powers": (3, 1.5, True),
+}
+each_kind = pytest.mark.parametrize(("metric", "p", "weighted"), KINDS.values(), ids=KINDS)
+# Nearly every product is rounded; the last of six columns does not count.
+WEIGHTS = np.array([0.1, 3.0, 0.3, 7.0, 0.7, 0.0])
 each_width = pytest.mark.parametrize("d", [1, 3, 4])
 
 
-def rank(q, x, metric, p):
+def rank(q, x, metric, p, w=NONE):
     """One number at a time, in the columns' order."""
     total = 0.0
-    for a, b in zip(q.tolist(), x.tolist(), strict=True):
+    weights = w.tolist() or [1.0] * len(q)
+    for a, b, weight in zip(q.tolist(), x.tolist(), weights, strict=True):
         away = abs(b - a)
         if metric == 2:
             total = max(total, away)
-        else:
-            total += away**p if metric == 3 else (away * away, away)[metric]
+        elif metric == 3 and weight > 0:
+            total += weight * (away * away if p == 2 else away**p)
+        elif metric < 2:
+            total += (away * away, away)[metric]
     return total
 
 
-def sorted_rows(q, X, metric, p):
-    return sorted((rank(q, x, metric, p), i) for i, x in enumerate(X))
+def sorted_rows(q, X, metric, p, w=NONE):
+    return sorted((rank(q, x, metric, p, w), i) for i, x in enumerate(X))
+
+
+def weights_for(d, weighted):
+    return WEIGHTS[:d].copy() if weighted else NONE
 
 
 def table(d, n=150):
@@ -64,37 +82,40 @@ def test_the_best_are_kept_in_a_heap(k):
 
 @each_kind
 @each_width
-def test_nearest_directly(metric, p, d):
+def test_nearest_directly(metric, p, weighted, d):
     X, queries = table(d)
+    w = weights_for(d, weighted)
     ranks, rows = np.empty((4, 7)), np.empty((4, 7), np.int64)
-    nearest_directly(queries, X, metric, p, ranks, rows)
+    nearest_directly(queries, X, metric, p, w, ranks, rows)
     for i, q in enumerate(queries):
-        expected = sorted_rows(q, X, metric, p)[:7]
+        expected = sorted_rows(q, X, metric, p, w)[:7]
         assert list(zip(ranks[i].tolist(), rows[i].tolist(), strict=True)) == expected
 
 
 @each_kind
-def test_within_directly(metric, p):
+def test_within_directly(metric, p, weighted):
     X, queries = table(3)
-    most = sorted_rows(queries[0], X, metric, p)[10][0]
+    w = weights_for(3, weighted)
+    most = sorted_rows(queries[0], X, metric, p, w)[10][0]
     counts, none, nothing = np.empty(4, np.int64), np.empty(0), np.empty(0, np.int64)
-    within_directly(queries, X, metric, p, most, nothing, counts, none, nothing)
-    expected = [[i for i, x in enumerate(X) if rank(q, x, metric, p) <= most] for q in queries]
+    within_directly(queries, X, metric, p, w, most, nothing, counts, none, nothing)
+    expected = [[i for i, x in enumerate(X) if rank(q, x, metric, p, w) <= most] for q in queries]
     assert counts.tolist() == [len(rows) for rows in expected]
     starts = np.concatenate([[0], np.cumsum(counts)])
     ranks, rows = np.empty(starts[-1]), np.empty(starts[-1], np.int64)
-    within_directly(queries, X, metric, p, most, starts[:-1], counts, ranks, rows)
+    within_directly(queries, X, metric, p, w, most, starts[:-1], counts, ranks, rows)
     assert rows.tolist() == [row for part in expected for row in part]
 
 
 @each_kind
-def test_ranks_of_pairs(metric, p):
+def test_ranks_of_pairs(metric, p, weighted):
     X, queries = table(4)
+    w = weights_for(4, weighted)
     of, rows = np.array([0, 3, 3, 1]), np.array([5, 5, 149, 0])
     ranks = np.empty(4)
-    ranks_of_pairs(queries, X, metric, p, of, rows, ranks)
+    ranks_of_pairs(queries, X, metric, p, w, of, rows, ranks)
     assert ranks.tolist() == [
-        rank(queries[i], X[r], metric, p) for i, r in zip(of, rows, strict=True)
+        rank(queries[i], X[r], metric, p, w) for i, r in zip(of, rows, strict=True)
     ]
 
 
@@ -149,7 +170,8 @@ def test_candidates_are_ranked_exactly():
     bounds[:, ::2] = 2.0  # beyond the limit
     ranks, rows = np.empty((4, 5)), np.empty((4, 5), np.int64)
     counts, limits = np.array([150, 150, 150, -1]), np.ones(4, np.float32)
-    nearest_of_candidates(queries, X, 0, 2.0, candidates, bounds, counts, limits, ranks, rows)
+    about = queries, X, 0, 2.0, NONE
+    nearest_of_candidates(*about, candidates, bounds, counts, limits, ranks, rows)
     for i in range(3):
         left = [pair for pair in sorted_rows(queries[i], X, 0, 2.0) if pair[1] % 2 == 0][:5]
         assert list(zip(ranks[i].tolist(), rows[i].tolist(), strict=True)) == left
@@ -190,8 +212,9 @@ def planted(X, levels):
 
 @each_kind
 @each_width
-def test_nearest_in_tree(metric, p, d):
+def test_nearest_in_tree(metric, p, weighted, d):
     X, queries = table(d)
+    w = weights_for(d, weighted)
     _, _, columns, splits, low, high, leaves = planted(X, 3)
     own = np.empty(4, np.int64)
     leaves_of(queries, 3, columns, splits, own)
@@ -202,26 +225,28 @@ def test_nearest_in_tree(metric, p, d):
         assert own[i] == node - 7
     ranks, rows = np.empty((4, 6)), np.empty((4, 6), np.int64)
     turns = np.array([2, 0, 3, 1])
-    nearest_in_tree(queries, turns, own, 3, low, high, *leaves, metric, p, 1 - 1e-13, ranks, rows)
+    about = queries, turns, own, 3, low, high, *leaves
+    nearest_in_tree(*about, metric, p, w, 1 - 1e-13, ranks, rows)
     for i, q in enumerate(queries):
-        expected = sorted_rows(q, X, metric, p)[:6]
+        expected = sorted_rows(q, X, metric, p, w)[:6]
         assert list(zip(ranks[i].tolist(), rows[i].tolist(), strict=True)) == expected
 
 
 @each_kind
-def test_within_in_tree(metric, p):
+def test_within_in_tree(metric, p, weighted):
     X, queries = table(3)
+    w = weights_for(3, weighted)
     _, _, _, _, low, high, leaves = planted(X, 3)
-    most = sorted_rows(queries[1], X, metric, p)[20][0]
+    most = sorted_rows(queries[1], X, metric, p, w)[20][0]
     counts, none, nothing = np.empty(4, np.int64), np.empty(0), np.empty(0, np.int64)
-    about = (queries, 3, low, high, *leaves, metric, p, 1 - 1e-13, most)
+    about = (queries, 3, low, high, *leaves, metric, p, w, 1 - 1e-13, most)
     within_in_tree(*about, nothing, counts, none, nothing)
     starts = np.concatenate([[0], np.cumsum(counts)])
     ranks, rows = np.empty(starts[-1]), np.empty(starts[-1], np.int64)
     within_in_tree(*about, starts[:-1], counts, ranks, rows)
     for i, q in enumerate(queries):
         found = sorted(rows[starts[i] : starts[i + 1]].tolist())
-        assert found == [r for r, x in enumerate(X) if rank(q, x, metric, p) <= most]
+        assert found == [r for r, x in enumerate(X) if rank(q, x, metric, p, w) <= most]
 
 
 def test_boxes_and_halves():
@@ -259,30 +284,33 @@ def entries(X):
 
 @each_kind
 @pytest.mark.parametrize("scale", [1.0, 1e160, 1e-160])  # squares overflow, and vanish
-def test_nearest_sparse(metric, p, scale):
+def test_nearest_sparse(metric, p, weighted, scale):
     X, queries = (scale * one for one in sparse_table())
+    w = weights_for(6, weighted)
     ranks, rows = np.empty((5, 7)), np.empty((5, 7), np.int64)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         by_columns = entries(X.T)[:3]
-        nearest_sparse(*entries(queries), *entries(X), *by_columns, metric, p, 1e-14, ranks, rows)
+        about = *entries(queries), *entries(X), *by_columns, metric, p, w
+        nearest_sparse(*about, 1e-14, ranks, rows)
         for i, q in enumerate(queries):
-            expected = sorted_rows(q, X, metric, p)[:7]
+            expected = sorted_rows(q, X, metric, p, w)[:7]
             assert list(zip(ranks[i].tolist(), rows[i].tolist(), strict=True)) == expected
 
 
 @each_kind
-def test_within_sparse(metric, p):
+def test_within_sparse(metric, p, weighted):
     X, queries = sparse_table()
-    most = sorted_rows(queries[2], X, metric, p)[10][0]
-    arguments = (*entries(queries), *entries(X), *entries(X.T)[:3], metric, p, 1e-14, most)
+    w = weights_for(6, weighted)
+    most = sorted_rows(queries[2], X, metric, p, w)[10][0]
+    arguments = (*entries(queries), *entries(X), *entries(X.T)[:3], metric, p, w, 1e-14, most)
     counts, none, nothing = np.empty(5, np.int64), np.empty(0), np.empty(0, np.int64)
     within_sparse(*arguments, nothing, counts, none, nothing)
-    expected = [[i for i, x in enumerate(X) if rank(q, x, metric, p) <= most] for q in queries]
+    expected = [[i for i, x in enumerate(X) if rank(q, x, metric, p, w) <= most] for q in queries]
     assert counts.tolist() == [len(found) for found in expected]
     starts = np.concatenate([[0], np.cumsum(counts)])
     ranks, rows = np.empty(starts[-1]), np.empty(starts[-1], np.int64)
     within_sparse(*arguments, starts[:-1].copy(), counts, ranks, rows)
     assert rows.tolist() == [i for found in expected for i in found]
     assert ranks.tolist() == [
-        rank(queries[i], X[r], metric, p) for i, found in enumerate(expected) for r in found
+        rank(queries[i], X[r], metric, p, w) for i, found in enumerate(expected) for r in found
     ]

@@ -23,7 +23,8 @@ def all_ranks(queries, X, metric):
         elif metric.name == "manhattan":
             ranks += away
         elif metric.name == "minkowski":
-            ranks += power(away, metric.p)
+            weight = 1.0 if metric.w is None else metric.w[j]
+            ranks += weight * (away * away if metric.p == 2 else power(away, metric.p))
         else:
             ranks += away * away
     return ranks

@@ -164,6 +164,127 @@ def test_weighted_minkowski(rows, algorithm):
         np.testing.assert_allclose(a, b, rtol=1e-13)
 
 
+@pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "sparse"])
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_weights_of_columns_neither_break_ties_nor_eat_digits(p, algorithm):
+    X = np.arange(20.0)[:, None]
+    table = sparse.csr_array(X) if algorithm == "sparse" else X
+    options = {"algorithm": "brute" if algorithm == "sparse" else algorithm, "p": p}
+    model = KNeighborsRegressor(4, metric_params={"w": [0.1]}, **options).fit(table, X[:, 0])
+    distances, found = model.kneighbors([[10.0]])
+    assert found.tolist() == [[10, 9, 11, 8]]
+    np.testing.assert_allclose(distances, [0.1 ** (1 / p) * np.array([0, 1, 1, 2])], rtol=1e-15)
+    # Rows of which only the last bits differ.
+    X = 1e8 + X * 2.0**-24
+    model = KNeighborsRegressor(4, metric_params={"w": [3.0]}, **options).fit(X, X[:, 0])
+    distances, found = model.kneighbors(X[10:11])
+    expected = 3 ** (1 / p) * 2.0**-24 * np.array([[0, 1, 1, 2]])
+    np.testing.assert_allclose(distances, expected, rtol=1e-15)
+
+
+# --- numbers whose powers are none ---------------------------------------------------------
+
+
+def in_long_double(queries, X, p=2.0, w=1.0):
+    """Distances whose powers neither overflow nor vanish, and the order of the rows."""
+    away = np.abs(queries.astype(np.longdouble)[:, None] - X.astype(np.longdouble))
+    distances = (w * away**p).sum(axis=2) ** (1 / np.longdouble(p))
+    rows = np.argsort(distances, axis=1, kind="stable")
+    return np.take_along_axis(distances, rows, axis=1).astype(float), rows
+
+
+@pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "sparse"])
+@pytest.mark.parametrize("power", [-1000, -560, 530, 900])
+def test_units_do_not_matter(rows, power, algorithm):
+    X, _, numbers, queries = rows
+    X, factor = np.round(X, 2), 2.0**power
+    form = sparse.csr_array if algorithm == "sparse" else np.asarray
+    algorithm = "brute" if algorithm == "sparse" else algorithm
+    for options in ({}, {"p": 2, "metric_params": {"w": [0.1, 2.0, 1.0, 0.3]}}):
+        plain = KNeighborsRegressor(7, algorithm=algorithm, **options).fit(X, numbers)
+        model = KNeighborsRegressor(7, algorithm=algorithm, **options)
+        model.fit(form(X * factor), numbers)
+        for about in (queries, X[:30]):  # among them duplicates
+            distances, found = plain.kneighbors(about)
+            scaled, same = model.kneighbors(form(about * factor))
+            np.testing.assert_array_equal(same, found)
+            np.testing.assert_array_equal(scaled, distances * factor)
+            near = model.radius_neighbors(form(about * factor), distances[3, 4] * factor)
+            expected = plain.radius_neighbors(about, distances[3, 4])
+            for a, b in zip(near[1], expected[1], strict=True):
+                np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(model.predict(None), plain.predict(None))
+
+
+@pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "sparse"])
+@pytest.mark.parametrize("p", [2, 2.5, 6])
+def test_numbers_of_any_size_side_by_side(p, algorithm):
+    """From 1e-250 to 1e250 in one table, as far as long double has powers."""
+    rng = np.random.default_rng(0)
+    w = np.array([1.0, 3.0, 0.0, 0.2])
+
+    def cells(n):
+        return 10.0 ** rng.uniform(-250, 250, size=(n, 1)) * rng.normal(size=(n, 4))
+
+    X, queries = cells(60), np.vstack([cells(30), np.zeros((1, 4))])
+    form = sparse.csr_array if algorithm == "sparse" else np.asarray
+    options = {"algorithm": "brute" if algorithm == "sparse" else algorithm, "p": p}
+    for more, weights in (({}, 1.0), ({"metric_params": {"w": w}}, w)):
+        model = KNeighborsRegressor(30, leaf_size=8, **options, **more).fit(form(X), X[:, 0])
+        distances, found = model.kneighbors(form(queries))
+        true, order = in_long_double(queries, X, p, weights)
+        assert all(len(set(one)) == 30 for one in found.tolist())
+        np.testing.assert_allclose(distances, true[:, :30], rtol=3e-14)
+        apart = np.take_along_axis(true, np.argsort(order), axis=1)
+        np.testing.assert_allclose(np.take_along_axis(apart, found, axis=1), distances, rtol=3e-14)
+        for radius in (0.0, 1e-200, 1e-3, 1e200):
+            within, near = model.radius_neighbors(form(queries), radius)
+            for i, row in enumerate(apart):
+                np.testing.assert_array_equal(near[i], np.flatnonzero(row <= radius))
+                np.testing.assert_allclose(within[i], row[near[i]], rtol=3e-14)
+
+
+@pytest.mark.parametrize("odd", [1e200, 1e-200])
+def test_a_row_of_another_size_changes_no_unit(rows, odd):
+    X, y, _, queries = rows
+    model = KNeighborsClassifier().fit(np.vstack([X, X[:1] * odd]), np.append(y, 0))
+    assert model._search_in(model.statistics_).unit == 1.0
+    near = KNeighborsClassifier().fit(X, y).kneighbors(queries)
+    if odd > 1:
+        for a, b in zip(model.kneighbors(queries), near, strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert model.kneighbors(X[:1] * odd, 1)[1].tolist() == [[300]]
+
+
+def test_squares_that_overflow_or_vanish():
+    model = KNeighborsRegressor(1).fit([[1e160], [5e160], [2e160]], [0, 1, 2.0])
+    assert model.predict([[2.1e160]]).tolist() == [2.0]
+    model = KNeighborsRegressor(3).fit([[1e-170], [5e-170], [2e-170]], [0, 1, 2.0])
+    distances, found = model.kneighbors([[2.1e-170]])
+    assert found.tolist() == [[2, 0, 1]]
+    np.testing.assert_allclose(distances, [[1e-171, 1.1e-170, 2.9e-170]], rtol=1e-14)
+    # A query by itself may be far away, or near to a row that is 0.
+    model = KNeighborsRegressor(2).fit([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], [0, 1, 2.0])
+    distances, found = model.kneighbors([[1e200, 0.0], [1e-200, 0.0]])
+    assert found.tolist() == [[0, 1], [2, 0]]
+    np.testing.assert_allclose(distances, [[1e200, 1e200], [1e-200, 1]], rtol=1e-15)
+
+
+@pytest.mark.parametrize("algorithm", ["brute", "kd_tree"])
+@pytest.mark.parametrize("p", [60, 300, 1e4])
+def test_large_powers(p, algorithm):
+    """Powers of nearly all differences vanish; the distance is hardly that of Chebyshev."""
+    rng = np.random.default_rng(0)
+    X, queries = rng.random((200, 2)), rng.random((30, 2))
+    model = KNeighborsRegressor(5, p=p, algorithm=algorithm).fit(X, X[:, 0])
+    distances, found = model.kneighbors(queries)
+    away = np.sort(np.abs(queries[:, None] - X), axis=2)
+    ratio = away[..., 0] / away[..., 1]
+    true = away[..., 1] * np.exp(np.log1p(ratio**p) / p)
+    np.testing.assert_array_equal(found, np.argsort(true, axis=1, kind="stable")[:, :5])
+    np.testing.assert_allclose(distances, np.sort(true, axis=1)[:, :5], rtol=1e-14)
+
+
 # --- scikit-learn --------------------------------------------------------------------------
 
 
@@ -199,6 +320,17 @@ def test_several_targets_of_labels(rows):
         np.testing.assert_array_equal(a, b)
     with pytest.raises(ValueError, match="1 columns, but that of the fit has 2"):
         ours.update(X, y)
+
+
+def test_several_labels_of_a_row(rows):
+    X, y, _, queries = rows
+    labels = np.stack([y == c for c in range(3)] + [X[:, 1] > 0], axis=1).astype(int)
+    ours, theirs = (
+        one(7).fit(X, labels) for one in (KNeighborsClassifier, sk.KNeighborsClassifier)
+    )
+    assert ours.__sklearn_tags__().classifier_tags.multi_label
+    np.testing.assert_array_equal(ours.predict(queries), theirs.predict(queries))
+    assert ours.score(queries, theirs.predict(queries)) == 1.0
 
 
 def test_targets_of_several_kinds_stay_what_they_are():
@@ -321,6 +453,21 @@ def test_weighted_means_do_not_overflow(scale):
     votes = KNeighborsClassifier(3, weights="distance", metric="manhattan").fit(X, [0, 1, 1])
     shares = votes.predict_proba([[0.0], [scale]])
     np.testing.assert_allclose(shares, [[6 / 11, 5 / 11], [1, 0]], rtol=1e-3)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance", lambda r: np.ones(r.shape)])
+def test_means_of_the_largest_numbers(weights):
+    """Their sums are beyond float64: what is added is smaller, and the mean still between them."""
+    X, largest = np.array([[0.0], [1.0], [2.0], [3.0]]), np.finfo(float).max
+    model = KNeighborsRegressor(3, weights=weights)
+    for value in (largest, -1e308):
+        found = model.fit(X, np.full(4, value)).predict([[0.5]])
+        np.testing.assert_allclose(found, value, rtol=1e-15)
+    y = np.stack([[1.2e308, -1.2e308, 1.2e308, 0.0], [1.0, 2.0, 3.0, 4.0]], axis=1)
+    shares = [1, 1, 1] if weights != "distance" else [3, 3, 1]
+    expected = [np.average([1.2, -1.2, 1.2], weights=shares) * 1e308]
+    expected.append(np.average([1.0, 2.0, 3.0], weights=shares))
+    np.testing.assert_allclose(model.fit(X, y).predict([[0.5]]), [expected], rtol=1e-14)
 
 
 # --- sources, frames, threads --------------------------------------------------------------
@@ -666,6 +813,13 @@ def test_rows_that_are_refused(rows, tmp_path):
             model.predict(bad)
     with pytest.raises(ValueError, match="NaN: column 'a', row 7 "):
         model.predict(pd.DataFrame({"a": holed[:, 2], "b": 0.0, "c": 0.0, "d": 0.0}))
+    for text in (X.astype(str), X.astype(str).tolist(), X.astype(bytes)):
+        with pytest.raises(ValueError, match="strings"):
+            model.fit(text, y)
+        with pytest.raises(ValueError, match="strings"):
+            model.predict(text)
+    for form in (X.astype(object), X.astype(np.longdouble), X.astype(np.float16) > 0):
+        assert model.predict(form).shape == (300,)
     with pytest.raises(ValueError, match="n_samples = 300"):
         model.kneighbors(sparse.csr_array(X), 1000)
     with pytest.raises(ValueError, match="infinity"):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
+import re
 import threading
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -109,6 +112,31 @@ def test_weights(name):
     # Nothing changes when all weights are multiplied, even by very much.
     large = KernelDensity(kernel=name).fit(X, sample_weight=weight * 2.0**900)
     np.testing.assert_array_equal(large.score_samples(queries), model.score_samples(queries))
+
+
+@each_kernel
+@pytest.mark.parametrize("light", [1e-120, 1e-200, 1e-322])
+def test_weights_of_any_size_side_by_side(name, light):
+    """Where heavy rows do not reach, light ones make the density, however light they are."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(300, 2)), rng.normal(size=(300, 2)) + 1e4])
+    weight = np.append(light * rng.integers(1, 4, size=300), rng.uniform(1e199, 1e200, size=300))
+    queries = np.concatenate([X[:5], rng.normal(size=(15, 2)), X[-5:], [[5e3, 5e3]]])
+    queries = np.concatenate([queries, [[-1e4, 0.0]]]) if name == "gaussian" else queries
+    found = KernelDensity(kernel=name, bandwidth=1.3).fit(X, sample_weight=weight)
+    expected = naive(X, weight, queries, 1.3, name)
+    np.testing.assert_array_equal(np.isfinite(expected), np.isfinite(found.score_samples(queries)))
+    np.testing.assert_allclose(found.score_samples(queries), expected, rtol=1e-12, atol=2e-13)
+
+
+def test_a_light_row_by_itself():
+    options = {"sample_weight": [1e-200, 1e200]}
+    X = [[0.0], [100.0]]
+    log_share = -400 * np.log(10)
+    found = KernelDensity().fit(X, **options).score_samples([[-30.0]])
+    assert found == pytest.approx(log_share - 450 - 0.5 * np.log(2 * np.pi), rel=1e-14)
+    found = KernelDensity(kernel="tophat").fit(X, **options).score_samples([[0.0], [50.0]])
+    np.testing.assert_allclose(found, [log_share - np.log(2), -np.inf], rtol=1e-14)
 
 
 def test_the_hypercube_counts_rows():
@@ -394,6 +422,10 @@ def test_update_merge_forget_and_refit():
     rest = KernelDensity(bandwidth=0.5).fit(np.concatenate([X[:100], X[450:]]))
     assert grown.score_samples(queries).tobytes() == rest.score_samples(queries).tobytes()
     assert grown.trace_.step[-1] == "forget"
+    chosen = copy.deepcopy(whole).refit(bandwidth="held-out", folds=3, bandwidths=[0.2, 0.5, 1.0])
+    fresh = KernelDensity(bandwidth="held-out", folds=3, bandwidths=[0.2, 0.5, 1.0]).fit(X)
+    assert chosen.bandwidth_ == fresh.bandwidth_
+    assert chosen.certificate_.log_likelihood == fresh.certificate_.log_likelihood
     again = whole.refit(kernel="linear", bandwidth=2.0)
     fresh = KernelDensity(kernel="linear", bandwidth=2.0).fit(X)
     assert again.score_samples(queries).tobytes() == fresh.score_samples(queries).tobytes()
@@ -421,6 +453,14 @@ def test_what_cannot_be_forgotten_or_merged():
     with pytest.raises(ValueError, match=r"bandwidth=1\.0 and bandwidth=2\.0"):
         model + KernelDensity(bandwidth=2.0).fit(X)
     assert model.score_samples(X).tobytes() == before.tobytes()
+
+
+def test_a_large_weight_is_forgotten_to_the_last_one():
+    model = KernelDensity().fit([[0.0], [5.0]], sample_weight=[1e13, 1.0])
+    with pytest.raises(ValueError, match="more of its weight than there is"):
+        model.forget([[0.0]], sample_weight=[1e13 + 5])
+    model.forget([[0.0]], sample_weight=[1e13 - 1])
+    assert model.statistics_.weight.tolist() == [1.0, 1.0]
 
 
 def test_saved_models_keep_their_rows(tmp_path):
@@ -459,6 +499,39 @@ def test_the_error_that_is_promised(name):
     expected = naive(X, np.ones(3000), queries, 0.3, name)
     bound = model.certificate_.error + 2.0**-52 * 10 * exponent + 2e-15 * np.abs(expected)
     assert (np.abs(model.score_samples(queries) - expected) <= bound).all()
+
+
+@pytest.mark.parametrize("d", [1, 4])
+def test_the_error_of_exponents_that_is_promised(d):
+    """Of one row, against fractions: all there is but the exponent is the rounding of the end."""
+    rng = np.random.default_rng(d)
+    X, h = rng.normal(size=(1, d)), 0.3
+    queries = rng.normal(size=(300, d)) * 1000
+    model = KernelDensity(bandwidth=h).fit(X)
+    claim = re.search(r"to (\S+) and (\S+) of the exponent", model.certificate_.claim)
+    error, exponents = map(float, claim.groups())
+    log_peak = -d * (math.log(h) + 0.5 * math.log(2 * math.pi))
+    for q, found in zip(queries, model.score_samples(queries), strict=True):
+        squares = sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(q, X[0], strict=True))
+        exponent = squares / (2 * Fraction(h) ** 2)
+        wrong = abs(Fraction(found) - Fraction(log_peak) + exponent)
+        assert wrong <= error + exponents * exponent + np.spacing(abs(found)) / 2
+
+
+@pytest.mark.parametrize("d", [1, 4])
+def test_the_error_of_windows_that_is_promised(d):
+    """Near the edge of a window, where 1 − r² has lost most of its digits."""
+    rng = np.random.default_rng(d)
+    X = rng.normal(size=(1, d))
+    away = rng.normal(size=(300, d))
+    away *= rng.uniform(0.99, 0.9999, size=(300, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
+    queries = X + away
+    model = KernelDensity(kernel="epanechnikov").fit(X)
+    integral = math.exp(KERNELS["epanechnikov"].log_integral(d))
+    for q, found in zip(queries, model.score_samples(queries), strict=True):
+        squares = sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(q, X[0], strict=True))
+        term = Fraction(math.exp(found) * integral)
+        assert abs(term - (1 - squares)) <= model.certificate_.error + 1e-15 * float(term)
 
 
 # --- bad input -----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -13,7 +14,12 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import suffice
 from suffice import KernelDensity
-from suffice.neighbors.bandwidth import hashed, left_out_likelihoods, reference_bandwidth
+from suffice.neighbors.bandwidth import (
+    hashed,
+    left_out_likelihoods,
+    reference_bandwidth,
+    weight_of_others,
+)
 from suffice.neighbors.density_kernels import KERNELS
 from suffice.statistics.weighted_rows import WeightedRows
 
@@ -64,6 +70,36 @@ def test_leaving_out_folds(name):
     found = left_out_likelihoods(kept, KERNELS[name], BANDWIDTHS, groups, single=False)
     expected = by_fits(X, groups, name, BANDWIDTHS, weight)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
+
+
+LOPSIDED = [
+    np.append(1.0, np.full(19, 1e-20)),
+    np.append(1e-3, np.full(19, 3e-20)),
+    np.append(np.full(19, 1e-310), 1.0),
+    np.append([1e-300, 1e-310], np.full(18, 1.0)),
+]
+
+
+@pytest.mark.parametrize("weight", LOPSIDED, ids=["heavy", "light", "last", "two"])
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", ["gaussian", "exponential"])
+def test_one_row_may_outweigh_all_others(name, rule, weight):
+    """What stays is added up, not left over."""
+    X = np.random.default_rng(0).normal(size=(20, 1))
+    model = KernelDensity(bandwidth=rule, kernel=name).fit(X, sample_weight=weight)
+    assert model.certificate_.holds
+    groups = np.arange(20) if rule == "leave-one-out" else hashed(X) % 5
+    expected = by_fits(X, groups, name, [model.bandwidth_], weight)
+    assert model.certificate_.log_likelihood == pytest.approx(expected[0], rel=1e-12)
+
+
+def test_weight_of_others():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 6, size=500)
+    for weight in (rng.uniform(size=500), np.append(np.full(499, 1e-30), 1e30), np.ones(500)):
+        found = weight_of_others(weight, groups)
+        for g, one in enumerate(found):
+            assert one == pytest.approx(math.fsum(weight[groups != g]), rel=1e-14)
 
 
 def test_scikit_learn_agrees():

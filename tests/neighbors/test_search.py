@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from suffice.kernels import neighbors_tree
+from suffice.kernels.neighbors import POWER
 from suffice.neighbors import brute_force
 from suffice.neighbors.brute_force import BruteForce, Screen
 from suffice.neighbors.metrics import Metric
@@ -149,6 +151,28 @@ def test_rows_within_a_rank_are_those_of_the_definition(shape, monkeypatch):
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+@pytest.mark.parametrize("d", [1, 2, 7])
+def test_differences_are_weighed_not_rows(shape, d):
+    """Weights that round nearly every product leave ties what they are."""
+    X, queries = shape(np.random.default_rng(d), d)
+    queries = np.ascontiguousarray(queries)
+    w = (0.1, 3.0, 0.7, 1e-3, 50.0, 0.3, 1.0)[:d]
+    for p in (1.0, 2.0, 3.0):
+        metric = Metric("minkowski", p, w)
+        with np.errstate(over="ignore"):
+            limit = float(np.quantile(nearest(queries, X, metric, 9)[0], 0.5, method="lower"))
+            expected = within(queries, X, metric, limit)
+        for search in (BruteForce(X, metric), TreeSearch(X, metric, 1)):
+            assert_exact(search, X, queries, metric, 5)
+            found = search.within(queries, limit)
+            for mine, theirs in zip(
+                np.split(found.rows, found.starts[1:-1]), expected, strict=True
+            ):
+                np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.compiled
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 511, 512, 513, 1025])
 def test_any_number_of_rows(n, monkeypatch):
     monkeypatch.setattr(brute_force, "FEWEST_ROWS", 0)
@@ -273,9 +297,7 @@ def test_a_tree_holds_every_row_once_and_its_boxes_fit(n, leaf_size):
                 middle = ((2 * place + 1) * n >> level + 1) - (place * n >> level)
                 assert (rows[:middle, column] <= split).all()
                 assert (rows[middle:, column] >= split).all()
-    sizes = [len(tree.rows[tree.leaf_rows(leaf)]) for leaf in range(1 << tree.levels)]
-    assert sum(sizes) == n
-    assert max(sizes) <= max(leaf_size, 8)
+    assert -(-n >> tree.levels) <= max(leaf_size, 8)
 
 
 @pytest.mark.compiled
@@ -293,6 +315,28 @@ def test_orders_that_defeat_simple_splits(kind):
     tree = Tree.build(X)
     assert sorted(tree.order.tolist()) == list(range(n))
     assert (tree.low[0], tree.high[0]) == (X.min(), X.max())
+
+
+@pytest.mark.parametrize("d", [1, 3, 20])
+def test_boxes_are_nearer_however_a_library_rounds_powers(d, monkeypatch):
+    """Each power is wrong by up to two units in the last place, for boxes and rows by chance."""
+    rng = np.random.default_rng(d)
+
+    def grown(total, away, weight, metric, p):
+        return total + weight * away**p * (1 + rng.uniform(-2, 2) * 2.0**-52)
+
+    for name in ("outside", "weight_of"):
+        monkeypatch.setattr(neighbors_tree, name, getattr(neighbors_tree, name).python)
+    monkeypatch.setattr(neighbors_tree, "grown", grown)
+    X, queries = rng.normal(size=(300, d)), rng.normal(size=(1, d))
+    search = TreeSearch(X, Metric("minkowski", 1.5))
+    for x in X:  # a row is its own box
+        arguments = queries, 0, x[None], x[None], 0, POWER, 1.5, np.empty(0), search._margin
+        box = neighbors_tree.box_rank.python(*arguments)
+        rank = 0.0
+        for away in np.abs(x - queries[0]):
+            rank = grown(rank, away, 1.0, POWER, 1.5)
+        assert (1 - 1e-12) * rank < box <= rank
 
 
 @pytest.mark.compiled

@@ -26,6 +26,7 @@ METRICS = [
     {"metric": "chebyshev"},
     {"p": 1.5},
     {"p": 3, "metric_params": {"w": [0.0, 1.0, 2.0, 0.3, 1.0, 1.0, 5.0, 1.0]}},
+    {"p": 2, "metric_params": {"w": [0.1, 1.0, 2.0, 0.3, 1.0, 1.0, 0.0, 0.7]}},
     {"metric": "cosine"},
 ]
 PATH = "brute force, on the entries of sparse rows"

@@ -63,6 +63,28 @@ def test_rows_that_are_not_there(strange):
         rows.subtract(WeightedRows.summarize(np.array(strange[0]), np.array(strange[1])))
 
 
+@given(st.integers(1, 2**51), st.integers(1, 2**51), st.integers(-9, 9))
+def test_whole_weights_are_taken_exactly(a, b, more):
+    gone = max(a + b + more, 1)
+    rows = WeightedRows.summarize(np.zeros((2, 1)), np.array([a, b], dtype=float))
+    part = WeightedRows.summarize(np.zeros((1, 1)), np.array([gone], dtype=float))
+    if gone > a + b:
+        with pytest.raises(ValueError, match="not there"):
+            rows.subtract(part)
+    else:
+        assert sum(map(int, rows.subtract(part).weight)) == a + b - gone
+
+
+def test_weights_that_are_rounded():
+    """0.1 and 0.2 are a little more than 0.3, and all of it."""
+    rows = WeightedRows.summarize(np.zeros((1, 1)), np.array([0.3]))
+    assert rows.subtract(WeightedRows.summarize(np.zeros((2, 1)), np.array([0.1, 0.2]))).count == 0
+    left = rows.subtract(WeightedRows.summarize(np.zeros((1, 1)), np.array([0.1])))
+    assert left.subtract(WeightedRows.summarize(np.zeros((1, 1)), np.array([0.2]))).count == 0
+    with pytest.raises(ValueError, match="not there"):
+        rows.subtract(WeightedRows.summarize(np.zeros((1, 1)), np.array([0.3 + 1e-14])))
+
+
 def test_values_that_are_not_finite():
     for value in (np.nan, np.inf):
         with pytest.raises(FloatingPointError):

@@ -3,10 +3,11 @@
 Rows are compared by a *rank*, which grows with the distance and needs no root:
 
     squared     Σ (xⱼ − qⱼ)²        manhattan    Σ |xⱼ − qⱼ|
-    chebyshev   max |xⱼ − qⱼ|       power        Σ |xⱼ − qⱼ|ᵖ
+    chebyshev   max |xⱼ − qⱼ|       power        Σ wⱼ |xⱼ − qⱼ|ᵖ
 
 Terms are added in the order of the columns, each operation rounded as written.  Of two rows of
-one rank the one with the smaller number is nearer.
+one rank the one with the smaller number is nearer.  Only powers have weights w, one for each
+column; none at all stand for ones.
 
 The k best are a heap with the worst in place 0.  While k is small it is kept in falling order,
 which is a heap too, and quicker to keep.
@@ -67,7 +68,14 @@ def settle(ranks: Floats, rows: Integers, i: int) -> None:
 
 @kernel
 def tile_ranks(
-    queries: Floats, i: int, tiles: Floats, t: int, metric: int, p: float, ranks: Floats
+    queries: Floats,
+    i: int,
+    tiles: Floats,
+    t: int,
+    metric: int,
+    p: float,
+    w: Floats,
+    ranks: Floats,
 ) -> None:
     """Rank all rows of tile t, whose columns are runs of memory, from query i.
 
@@ -77,22 +85,29 @@ def tile_ranks(
     for start in range(0, len(ranks), STEP):
         if metric == SQUARED and columns == 3:
             # As trees mostly have: sums stay in registers.
-            u, v, w = queries[i, 0], queries[i, 1], queries[i, 2]
+            q0, q1, q2 = queries[i, 0], queries[i, 1], queries[i, 2]
             for r in range(start, start + STEP):
-                a, b, c = tiles[t, 0, r] - u, tiles[t, 1, r] - v, tiles[t, 2, r] - w
+                a, b, c = tiles[t, 0, r] - q0, tiles[t, 1, r] - q1, tiles[t, 2, r] - q2
                 ranks[r] = a * a + b * b + c * c
             continue
         out = ranks[start : start + STEP]
         for r in range(STEP):
             out[r] = 0.0
         for j in range(columns):
-            x, v = tiles[t, j, start : start + STEP], queries[i, j]
+            x, q = tiles[t, j, start : start + STEP], queries[i, j]
+            weight = weight_of(w, j)
             for r in range(STEP):  # the compiler makes one loop for each metric
-                out[r] = grown(out[r], abs(x[r] - v), metric, p)
+                out[r] = grown(out[r], abs(x[r] - q), weight, metric, p)
 
 
 @kernel
-def grown(total: float, away: float, metric: int, p: float) -> float:
+def weight_of(w: Floats, column: int) -> float:
+    """Return the weight of a column."""
+    return w[column] if len(w) else 1.0
+
+
+@kernel
+def grown(total: float, away: float, weight: float, metric: int, p: float) -> float:
     """Return a rank with one more column, in which rows are so far apart."""
     if metric == SQUARED:
         return total + away * away
@@ -100,15 +115,21 @@ def grown(total: float, away: float, metric: int, p: float) -> float:
         return total + away
     if metric == CHEBYSHEV:
         return away if away > total else total
-    return total + away**p
+    if weight == 0.0:  # even if the power is infinite
+        return total
+    if p == 2.0:  # of a weighted distance, as p = 1: rounded as written, and quicker
+        return total + weight * (away * away)
+    return total + weight * (away if p == 1.0 else away**p)
 
 
 @kernel
-def pair_rank(queries: Floats, i: int, X: Floats, row: int, metric: int, p: float) -> float:
+def pair_rank(
+    queries: Floats, i: int, X: Floats, row: int, metric: int, p: float, w: Floats
+) -> float:
     """Rank one row from query i."""
     total = 0.0
     for j in range(X.shape[1]):
-        total = grown(total, abs(X[row, j] - queries[i, j]), metric, p)
+        total = grown(total, abs(X[row, j] - queries[i, j]), weight_of(w, j), metric, p)
     return total
 
 
@@ -123,10 +144,11 @@ def turn(X: Floats, start: int, tile: Floats) -> int:
 
 
 @kernel(
-    "const float64[:, ::1], const float64[:, ::1], int64, float64, float64[:, ::1], int64[:, ::1]"
+    "const float64[:, ::1], const float64[:, ::1], int64, float64, const float64[::1], "
+    "float64[:, ::1], int64[:, ::1]"
 )
 def nearest_directly(
-    queries: Floats, X: Floats, metric: int, p: float, ranks: Floats, rows: Integers
+    queries: Floats, X: Floats, metric: int, p: float, w: Floats, ranks: Floats, rows: Integers
 ) -> None:
     """Find the nearest rows of each query by looking at all of them.
 
@@ -135,6 +157,7 @@ def nearest_directly(
     queries : (queries, columns)
     X : (rows, columns)
     metric, p : int, float
+    w : (columns,), or empty
     ranks, rows : (queries, k), written
         In rising order.
     """
@@ -144,7 +167,7 @@ def nearest_directly(
     for start in range(0, X.shape[0], TILE):
         count = turn(X, start, tile)
         for i in range(queries.shape[0]):
-            tile_ranks(queries, i, tile, 0, metric, p, here)
+            tile_ranks(queries, i, tile, 0, metric, p, w, here)
             worst = ranks[i, 0]
             for r in range(count):
                 # Among equal ranks the earlier row stays; infinite ones fill up what is free.
@@ -156,14 +179,15 @@ def nearest_directly(
 
 
 @kernel(
-    "const float64[:, ::1], const float64[:, ::1], int64, float64, float64, const int64[::1], "
-    "int64[::1], float64[::1], int64[::1]"
+    "const float64[:, ::1], const float64[:, ::1], int64, float64, const float64[::1], float64, "
+    "const int64[::1], int64[::1], float64[::1], int64[::1]"
 )
 def within_directly(
     queries: Floats,
     X: Floats,
     metric: int,
     p: float,
+    w: Floats,
     most: float,
     starts: Integers,
     counts: Integers,
@@ -177,6 +201,7 @@ def within_directly(
     queries : (queries, columns)
     X : (rows, columns)
     metric, p : int, float
+    w : (columns,), or empty
     most : float
     starts : (queries,), or empty
         Where each query's rows go; if empty they are only counted.
@@ -188,7 +213,7 @@ def within_directly(
     for start in range(0, X.shape[0], TILE):
         count = turn(X, start, tile)
         for i in range(queries.shape[0]):
-            tile_ranks(queries, i, tile, 0, metric, p, here)
+            tile_ranks(queries, i, tile, 0, metric, p, w, here)
             for r in range(count):
                 if here[r] <= most:
                     if len(starts):
@@ -198,14 +223,15 @@ def within_directly(
 
 
 @kernel(
-    "const float64[:, ::1], const float64[:, ::1], int64, float64, const int64[::1], "
-    "const int64[::1], float64[::1]"
+    "const float64[:, ::1], const float64[:, ::1], int64, float64, const float64[::1], "
+    "const int64[::1], const int64[::1], float64[::1]"
 )
 def ranks_of_pairs(
     queries: Floats,
     X: Floats,
     metric: int,
     p: float,
+    w: Floats,
     of: Integers,
     rows: Integers,
     ranks: Floats,
@@ -217,9 +243,10 @@ def ranks_of_pairs(
     queries : (queries, columns)
     X : (rows, columns)
     metric, p : int, float
+    w : (columns,), or empty
     of, rows : (pairs,)
         Numbers of a query and of a row.
     ranks : (pairs,), written
     """
     for i in range(len(of)):
-        ranks[i] = pair_rank(queries, of[i], X, rows[i], metric, p)
+        ranks[i] = pair_rank(queries, of[i], X, rows[i], metric, p, w)

@@ -112,14 +112,16 @@ def screen(
 
 
 @kernel(
-    "const float64[:, ::1], const float64[:, ::1], int64, float64, const int64[:, ::1], "
-    "const float32[:, ::1], const int64[::1], const float32[::1], float64[:, ::1], int64[:, ::1]"
+    "const float64[:, ::1], const float64[:, ::1], int64, float64, const float64[::1], "
+    "const int64[:, ::1], const float32[:, ::1], const int64[::1], const float32[::1], "
+    "float64[:, ::1], int64[:, ::1]"
 )
 def nearest_of_candidates(
     queries: Floats,
     X: Floats,
     metric: int,
     p: float,
+    w: Floats,
     candidates: Integers,
     bounds: Singles,
     counts: Integers,
@@ -134,6 +136,7 @@ def nearest_of_candidates(
     queries : (queries, columns)
     X : (rows, columns)
     metric, p : int, float
+    w : (columns,), or empty
     candidates, bounds, counts, limits
         As `screen` has left them.
     ranks, rows : (queries, k), written
@@ -145,7 +148,7 @@ def nearest_of_candidates(
         for c in range(counts[i]):
             if bounds[i, c] <= limits[i]:
                 row = candidates[i, c]
-                rank = pair_rank(queries, i, X, row, metric, p)
+                rank = pair_rank(queries, i, X, row, metric, p, w)
                 if rank < ranks[i, 0] or (rank == ranks[i, 0] and row < rows[i, 0]):
                     offer(ranks, rows, i, ranks.shape[1], rank, row)
         settle(ranks, rows, i)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.kernels.compile import kernel
-from suffice.kernels.neighbors import NOBODY, SQUARED, grown, offer, settle
+from suffice.kernels.neighbors import NOBODY, SQUARED, grown, offer, settle, weight_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -39,6 +39,7 @@ def sparse_rank(
     end: int,
     metric: int,
     p: float,
+    w: Floats,
     most: float,
 ) -> float:
     """Rank a row, entries a to last, from a query, entries b to end; or tell that it is beyond.
@@ -48,16 +49,16 @@ def sparse_rank(
     total = 0.0
     while (a < last or b < end) and total <= most:
         if b == end or (a < last and columns[a] < wanted[b]):
-            away = abs(x[a])
+            away, column = abs(x[a]), columns[a]
             a += 1
         elif a == last or wanted[b] < columns[a]:
-            away = abs(q[b])
+            away, column = abs(q[b]), wanted[b]
             b += 1
         else:
-            away = abs(x[a] - q[b])
+            away, column = abs(x[a] - q[b]), columns[a]
             a += 1
             b += 1
-        total = grown(total, away, metric, p)
+        total = grown(total, away, weight_of(w, column), metric, p)
     return total
 
 
@@ -89,8 +90,8 @@ def bound_squares(
 @kernel(
     "const float64[::1], const int64[::1], const int64[::1], const float64[::1], "
     "const float64[::1], const int64[::1], const int64[::1], const float64[::1], "
-    "const float64[::1], const int64[::1], const int64[::1], int64, float64, float64, "
-    "float64[:, ::1], int64[:, ::1]"
+    "const float64[::1], const int64[::1], const int64[::1], int64, float64, const float64[::1], "
+    "float64, float64[:, ::1], int64[:, ::1]"
 )
 def nearest_sparse(
     q: Floats,
@@ -106,6 +107,7 @@ def nearest_sparse(
     t_starts: Integers,
     metric: int,
     p: float,
+    w: Floats,
     slack: float,
     ranks: Floats,
     rows: Integers,
@@ -122,6 +124,7 @@ def nearest_sparse(
     t, t_rows, t_starts : the rows' entries by columns: their rows, where each column's begin
         Only looked at for squares.
     metric, p : int, float
+    w : (columns,), or empty
     slack : float
         What share of ‖x‖² + ‖q‖² roundings may be.
     ranks, rows : (queries, k), written
@@ -141,7 +144,7 @@ def nearest_sparse(
             if bounds[r] > worst:
                 continue
             a, last = x_starts[r], x_starts[r + 1]
-            here = sparse_rank(x, x_columns, a, last, q, q_columns, b, end, metric, p, worst)
+            here = sparse_rank(x, x_columns, a, last, q, q_columns, b, end, metric, p, w, worst)
             # Among equal ranks the earlier row stays; infinite ones fill up what is free.
             if here <= worst and (here < worst or rows[i, 0] == NOBODY):
                 offer(ranks, rows, i, ranks.shape[1], here, r)
@@ -152,8 +155,8 @@ def nearest_sparse(
 @kernel(
     "const float64[::1], const int64[::1], const int64[::1], const float64[::1], "
     "const float64[::1], const int64[::1], const int64[::1], const float64[::1], "
-    "const float64[::1], const int64[::1], const int64[::1], int64, float64, float64, float64, "
-    "const int64[::1], int64[::1], float64[::1], int64[::1]"
+    "const float64[::1], const int64[::1], const int64[::1], int64, float64, const float64[::1], "
+    "float64, float64, const int64[::1], int64[::1], float64[::1], int64[::1]"
 )
 def within_sparse(
     q: Floats,
@@ -169,6 +172,7 @@ def within_sparse(
     t_starts: Integers,
     metric: int,
     p: float,
+    w: Floats,
     slack: float,
     most: float,
     starts: Integers,
@@ -200,7 +204,7 @@ def within_sparse(
             if bounds[r] > most:
                 continue
             a, last = x_starts[r], x_starts[r + 1]
-            here = sparse_rank(x, x_columns, a, last, q, q_columns, b, end, metric, p, most)
+            here = sparse_rank(x, x_columns, a, last, q, q_columns, b, end, metric, p, w, most)
             if here <= most:
                 if len(starts):
                     ranks[starts[i] + counts[i]] = here

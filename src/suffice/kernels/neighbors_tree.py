@@ -20,6 +20,7 @@ from suffice.kernels.neighbors import (
     offer,
     settle,
     tile_ranks,
+    weight_of,
 )
 
 Floats = NDArray[np.float64]
@@ -59,13 +60,14 @@ def box_rank(
     node: int,
     metric: int,
     p: float,
+    w: Floats,
     margin: float,
 ) -> float:
     """Return at most the rank of any row in the box of a node from query i."""
     total = 0.0
     for j in range(low.shape[1]):
         away = outside(queries[i, j], low[node, j], high[node, j])
-        total = grown(total, away, metric, p)
+        total = grown(total, away, weight_of(w, j), metric, p)
     if metric == POWER:
         total = total * margin if total > 1e-300 else 0.0
     return total
@@ -74,7 +76,7 @@ def box_rank(
 @kernel(
     "const float64[:, ::1], const int64[::1], const int64[::1], int64, const float64[:, ::1], "
     "const float64[:, ::1], const float64[:, :, ::1], const int64[:, ::1], int64, float64, "
-    "float64, float64[:, ::1], int64[:, ::1]"
+    "const float64[::1], float64, float64[:, ::1], int64[:, ::1]"
 )
 def nearest_in_tree(
     queries: Floats,
@@ -87,6 +89,7 @@ def nearest_in_tree(
     numbers: Integers,
     metric: int,
     p: float,
+    w: Floats,
     margin: float,
     ranks: Floats,
     rows: Integers,
@@ -108,6 +111,7 @@ def nearest_in_tree(
     leaves : (leaves, columns, room)
     numbers : (leaves, room)
     metric, p : int, float
+    w : (columns,), or empty
     margin : float
         What the rank of a box is multiplied with, if it is made of powers.
     ranks, rows : (queries, k), written
@@ -136,7 +140,7 @@ def nearest_in_tree(
                         away = outside(queries[i, j], low[at, j], high[at, j])
                         bound += away * away
                 else:
-                    bound = box_rank(queries, i, low, high, at, metric, p, margin)
+                    bound = box_rank(queries, i, low, high, at, metric, p, w, margin)
                 bounds[place] = bound
             top -= 1
             # Of two children the nearer one goes first; the other takes its place.
@@ -148,7 +152,7 @@ def nearest_in_tree(
                 continue
             if at >= inner:
                 leaf = at - inner
-                tile_ranks(queries, i, leaves, leaf, metric, p, here)
+                tile_ranks(queries, i, leaves, leaf, metric, p, w, here)
                 for r in range(len(here)):
                     if here[r] <= worst:
                         number = numbers[leaf, r]
@@ -164,8 +168,8 @@ def nearest_in_tree(
 
 @kernel(
     "const float64[:, ::1], int64, const float64[:, ::1], const float64[:, ::1], "
-    "const float64[:, :, ::1], const int64[:, ::1], int64, float64, float64, float64, "
-    "const int64[::1], int64[::1], float64[::1], int64[::1]"
+    "const float64[:, :, ::1], const int64[:, ::1], int64, float64, const float64[::1], float64, "
+    "float64, const int64[::1], int64[::1], float64[::1], int64[::1]"
 )
 def within_in_tree(
     queries: Floats,
@@ -176,6 +180,7 @@ def within_in_tree(
     numbers: Integers,
     metric: int,
     p: float,
+    w: Floats,
     margin: float,
     most: float,
     starts: Integers,
@@ -188,7 +193,7 @@ def within_in_tree(
     Parameters
     ----------
     queries : (queries, columns)
-    levels, low, high, leaves, numbers, metric, p, margin
+    levels, low, high, leaves, numbers, metric, p, w, margin
         As for `nearest_in_tree`.
     most : float
     starts : (queries,), or empty
@@ -205,14 +210,14 @@ def within_in_tree(
         while top > 0:
             top -= 1
             at = waiting[top]
-            if box_rank(queries, i, low, high, at, metric, p, margin) > most:
+            if box_rank(queries, i, low, high, at, metric, p, w, margin) > most:
                 continue
             if at < inner:
                 waiting[top], waiting[top + 1] = 2 * at + 2, 2 * at + 1
                 top += 2
                 continue
             leaf = at - inner
-            tile_ranks(queries, i, leaves, leaf, metric, p, here)
+            tile_ranks(queries, i, leaves, leaf, metric, p, w, here)
             for r in range(len(here)):
                 if here[r] <= most and numbers[leaf, r] != NOBODY:
                     if len(starts):

@@ -225,7 +225,9 @@ def total_weight(rows: WeightedRows) -> float:
 def reference_bandwidth(rows: WeightedRows, kernel: DensityKernel) -> float:
     """σ n^(−1/(d+4)) over the kernel's own standard deviation, σ² the mean variance of a column."""
     total = total_weight(rows)
-    share = rows.weight / total
+    # A row that outweighs all others together would say nothing about their spread.
+    weight = np.minimum(rows.weight, weight_of_others(rows.weight, np.arange(rows.count)))
+    share = weight / weight.sum()
     half = rows.X.max(axis=0) / 2 - rows.X.min(axis=0) / 2
     unit = float(half.max())
     away = rows.X / unit - rows.X[0] / unit
@@ -261,26 +263,47 @@ def left_out_likelihoods(
     array of shape (bandwidths,)
     """
     windows = make_windows(rows, kernel, bandwidths, groups)
-    order, heaviest = windows.leaves.order, rows.weight.max()
+    order, heaviest = windows.leaves.order, np.log(rows.weight.max())
     weight, hidden = rows.weight[order], groups[order]
     total = total_weight(rows)
     # Repetitions of the row itself that stay; K is 1 at its centre.
     stays = np.maximum(weight - 1.0, 0.0) if single else np.zeros(len(weight))
-    taken = weight - stays if single else np.bincount(groups, rows.weight)[hidden]
+    others = np.log(weight_of_others(rows.weight, groups)[hidden] + stays) - heaviest
     with np.errstate(divide="ignore"):
-        stays = np.log(stays / heaviest)
+        stays = np.log(stays) - heaviest
     constants = log_constants(rows, kernel, bandwidths)
 
     def summarize(block: Block) -> Sums:
         here = slice(block.start, block.start + block.n_rows)
         sums = windows.block_log_sums(block.X, hidden[here])
         log_density = np.logaddexp(sums, stays[here, None]) + constants
-        log_density -= np.log((total - taken[here]) / heaviest)[:, None]
+        log_density -= others[here, None]
         # Row by row of the transpose: each bandwidth's sum as if it were alone.
         return Sums(((np.ascontiguousarray(log_density.T) * weight[here]).sum(axis=1),))
 
     found = reduce(QueryBlocks(rows.X[order], TOGETHER), summarize, n_jobs)
     return np.asarray(found.values[0] / total)
+
+
+def weight_of_others(weight: Floats, groups: Integers) -> Floats:
+    """The total weight of the rows outside of each group.
+
+    Parameters
+    ----------
+    weight : array of shape (rows,)
+    groups : int array of shape (rows,)
+        Numbers from 0 on.
+
+    Returns
+    -------
+    array of shape (groups,)
+    """
+    of_group = np.bincount(groups, weight)
+    others = weight.sum() - of_group
+    # Only one group can hold more than half: where it does, its weight would cancel theirs.
+    largest = int(np.argmax(of_group))
+    others[largest] = weight[groups != largest].sum()
+    return np.asarray(others)
 
 
 def hashed(X: Floats) -> Integers:

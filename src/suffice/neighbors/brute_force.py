@@ -152,6 +152,7 @@ class BruteForce:
     def __init__(self, X: Floats, metric: Metric) -> None:
         self.X = metric.prepared(X)
         self.metric = metric
+        self._rank = metric.kind, metric.p, metric.weights
         self.screen = Screen.of(self.X) if metric.kind == SQUARED else None
 
     @property
@@ -193,7 +194,7 @@ class BruteForce:
         return ranks, rows
 
     def _directly(self, queries: Floats, ranks: Floats, rows: Integers) -> None:
-        nearest_directly(queries, self.X, self.metric.kind, self.metric.p, ranks, rows)
+        nearest_directly(queries, self.X, *self._rank, ranks, rows)
 
     def _screened(
         self, data: Screen, queries: Floats, ranks: Floats, rows: Integers
@@ -217,9 +218,8 @@ class BruteForce:
                 counts,
             )  # fmt: skip
         nearest_of_candidates(
-            queries, self.X, self.metric.kind, self.metric.p, candidates, bounds, counts, limits,
-            ranks, rows,
-        )  # fmt: skip
+            queries, self.X, *self._rank, candidates, bounds, counts, limits, ranks, rows
+        )
         return np.flatnonzero(counts < 0)
 
     def within(self, queries: Floats, most: float) -> Found:
@@ -239,9 +239,7 @@ class BruteForce:
 
     def _within_directly(self, queries: Floats, most: float) -> Found:
         def look(starts: Integers, counts: Integers, ranks: Floats, rows: Integers) -> None:
-            within_directly(
-                queries, self.X, self.metric.kind, self.metric.p, most, starts, counts, ranks, rows
-            )
+            within_directly(queries, self.X, *self._rank, most, starts, counts, ranks, rows)
 
         return twice(len(queries), look)
 
@@ -271,7 +269,7 @@ class BruteForce:
             found.append((of[:count].copy(), rows[:count].copy()))
         of, rows = (np.concatenate(one) for one in zip(*found, strict=True))
         ranks = np.empty(len(of))
-        ranks_of_pairs(queries, self.X, self.metric.kind, self.metric.p, of, rows, ranks)
+        ranks_of_pairs(queries, self.X, *self._rank, of, rows, ranks)
         near = np.flatnonzero(ranks <= most)
         near = near[np.argsort(of[near], kind="stable")]
         starts = np.searchsorted(of[near], np.arange(m + 1))

@@ -2,12 +2,12 @@
 
 With ε = 2⁻⁵², d columns and n rows, and besides the rounding of the logarithm itself:
 
-Kernels without an end.  A squared distance is right to (d + 2) ε, and hence an exponent to
-(d + 6) ε of itself.  With shares pᵢ of the sum, Σ pᵢ Eᵢ is the entropy of the shares less the sum's
-logarithm, and so at most log n more than the least exponent E: exponents move the logarithm by no
-more than (d + 6) ε (E + log n).  Given them, a term is right to 2 ε, the sum of a leaf adds 4 ε,
-what is carried from leaf to leaf next to nothing, a change of the largest term (once a leaf, at
-most) 2 ε, and what is left out 2⁻⁶⁰.
+Kernels without an end.  A squared distance is right to (d + 2) ε, and hence an exponent, with the
+logarithm of the row's weight relative to the largest in it, to (d + 6) ε of itself.  With shares pᵢ
+of the sum, Σ pᵢ Eᵢ is the entropy of the shares less the sum's logarithm, and so at most log n more
+than the least exponent E: exponents move the logarithm by no more than (d + 6) ε (E + log n).
+Given them, a term is right to 2 ε, the sum of a leaf adds 4 ε, what is carried from leaf to leaf
+next to nothing, a change of the largest term (once a leaf, at most) 2 ε, and what is left out 2⁻⁶⁰.
 
 Kernels with an end.  A term is right to (d + 12) ε of the largest that K can be, and so is a sum to
 this share of the weight within reach; summing a leaf adds 4 ε.  A row that is no farther from the

@@ -116,6 +116,11 @@ class KNeighborsClassifier(MultiOutputMixin, Classifier, Neighborhoods, Neighbor
         self.metric_params = metric_params
         self.n_jobs = n_jobs
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
     # --- fitting --------------------------------------------------------------------------
 
     def _target_checks(self) -> dict[str, Any]:

@@ -25,6 +25,12 @@ from suffice.neighbors.weighting import Weights, neighbor_weights
 from suffice.sources import Block, Source
 from suffice.sources.query_blocks import QueryBlocks
 
+ROOM = 64
+"""Binary digits by which large targets are made smaller, to be added."""
+
+LARGEST = float(np.ldexp(np.finfo(np.float64).max, -ROOM))
+"""What the largest of them is then."""
+
 
 class KNeighborsRegressor(MultiOutputMixin, Regressor, Neighborhoods, NeighborsModel):
     """The mean of the target over the nearest rows.
@@ -151,7 +157,30 @@ class KNeighborsRegressor(MultiOutputMixin, Regressor, Neighborhoods, NeighborsM
     def _mean(self, distances: Floats, rows: Integers) -> Floats:
         y = self.statistics_.joined().y[0][rows]
         weights = neighbor_weights(distances, self.weights)
-        if weights is None:
-            return np.asarray(y.mean(axis=1))
-        weights = weights.reshape(weights.shape + (1,) * (y.ndim - 2))
-        return np.asarray((y * weights).sum(axis=1) / weights.sum(axis=1))
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = averages(y, weights)
+            large = ~np.isfinite(mean)
+            if large.any():  # the sum is beyond float64, but not the mean
+                small = averages(np.ldexp(y, -ROOM), weights)
+                if weights is None or (weights >= 0).all():
+                    small = np.clip(small, -LARGEST, LARGEST)  # nor by rounding
+                mean[large] = np.ldexp(small, ROOM)[large]
+        return mean
+
+
+def averages(y: Floats, weights: Floats | None) -> Floats:
+    """Means over neighbours.
+
+    Parameters
+    ----------
+    y : array of shape (queries, neighbours) or (queries, neighbours, targets)
+    weights : array of shape (queries, neighbours), or None
+
+    Returns
+    -------
+    array of shape (queries,) or (queries, targets)
+    """
+    if weights is None:
+        return np.asarray(y.mean(axis=1))
+    weights = weights.reshape(weights.shape + (1,) * (y.ndim - 2))
+    return np.asarray((y * weights).sum(axis=1) / weights.sum(axis=1))

@@ -134,7 +134,7 @@ class KernelDensity(DensityMixin, OnePass):
         "folds": [Interval(Integral, 2, None, closed="left")],
         "n_jobs": [Integral, None],
     }
-    _refit_parameters = ("bandwidth", "kernel")
+    _refit_parameters = ("bandwidth", "kernel", "bandwidths", "folds")
 
     bandwidth_: float
     kernel_: str

@@ -4,17 +4,17 @@
     chebyshev   max |xⱼ − qⱼ|           minkowski   (Σ wⱼ |xⱼ − qⱼ|ᵖ)^(1/p)
     cosine      1 − x·q / ‖x‖‖q‖ = ½ ‖x/‖x‖ − q/‖q‖‖²
 
-A rank grows with the distance and takes no root (`suffice.kernels.neighbors`).  Two of these
-distances are others of changed rows: the weights of a Minkowski distance are a factor wⱼ^(1/p) of
-the columns, and the cosine distance is half the squared distance of rows of length 1, which for
-rows nearly in one direction has all the digits that 1 − cos loses.  The cosine distance from a row
-of zeros is taken to be 1: it gets a column of its own, one for queries and one for the data.
+A rank grows with the distance and takes no root (`suffice.kernels.neighbors`).  The cosine
+distance is half the squared distance of rows of length 1: 0 for equal rows, and at a small angle φ
+wrong by a few 1e-16/φ of itself, where 1 − cos is by 1e-16/φ².  From a row of zeros it is taken to
+be 1: such a row gets a column of its own, one for queries and one for the data.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -36,6 +36,10 @@ ALIASES = {
 }
 RANKS = {"euclidean": SQUARED, "cosine": SQUARED, "manhattan": MANHATTAN, "chebyshev": CHEBYSHEV}
 NAMES = ("euclidean", "manhattan", "chebyshev", "minkowski", "cosine")
+
+ORDINARY = 800
+"""Binary digits before and after the point within which powers of the largest number need no other
+unit: there is room for sums, and for differences that are far smaller."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,6 @@ class Metric:
         queries : bool
             Whether they are queries, or the data.
         """
-        if self.w is not None:
-            return np.ascontiguousarray(_product(X, self._factors))
         if self.name != "cosine":
             return np.ascontiguousarray(X)
         n, d = X.shape
@@ -100,8 +102,6 @@ class Metric:
         queries : bool
             Whether they are queries, or the data.
         """
-        if self.w is not None:
-            return replace(X, data=_product(X.data, self._factors[X.indices]))
         if self.name != "cosine":
             return X
         of = X.rows_of_entries()
@@ -119,9 +119,40 @@ class Metric:
         )
 
     @property
-    def _factors(self) -> Floats:
-        """What the columns are multiplied with, for their weights in a Minkowski distance."""
-        return np.asarray(np.asarray(self.w) ** (1 / self.p))
+    def weights(self) -> Floats:
+        """The weights of the columns; an empty array where there are none."""
+        return np.array(self.w or (), dtype=np.float64)
+
+    @property
+    def power(self) -> float | None:
+        """What differences are raised to, where a power may leave the range of float64."""
+        return 2.0 if self.name == "euclidean" else self.p if self.kind == POWER else None
+
+    def unit(self, size: float) -> float:
+        """A power of two in which rows are measured: 1, unless powers would overflow or vanish.
+
+        Parameters
+        ----------
+        size : float
+            The largest absolute value of most rows.
+
+        Raises
+        ------
+        ValueError
+            If weighted differences are beyond float64 nevertheless.
+        """
+        unit, power = 1.0, self.power
+        if power is None or size == 0:
+            return unit
+        if abs(math.log2(size)) * power > ORDINARY:
+            unit = math.ldexp(1.0, min(-math.frexp(size)[1], 1000))
+        with np.errstate(over="ignore"):
+            if np.isinf(np.sum(self.weights * np.float64(2 * unit * size) ** power)):
+                raise ValueError(
+                    "powers of cells times their weights w of a Minkowski distance exceed the "
+                    "numbers of float64: take smaller weights"
+                )
+        return unit
 
     def distance(self, ranks: Floats) -> Floats:
         """Distances from ranks."""
@@ -161,17 +192,6 @@ class Metric:
         shrunk = 0.0 if self.w is None else float(np.log(self.w).sum()) / p
         volume = d * (np.log(2.0) + gammaln(1 + 1 / p)) - gammaln(1 + d / p)
         return float(volume - shrunk)
-
-
-def _product(cells: Floats, factors: Floats) -> Floats:
-    with np.errstate(over="ignore"):
-        weighted = cells * factors
-    if not np.isfinite(weighted).all():
-        raise ValueError(
-            "cells times their weights w of a Minkowski distance exceed the numbers of "
-            "float64: take smaller weights"
-        )
-    return weighted
 
 
 def metric_of(

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from suffice.engines.passes import in_order
 from suffice.engines.settings import resolve_threads
@@ -31,11 +31,11 @@ from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.inputs import refuse_strangers
 from suffice.fitting.registry import register
+from suffice.neighbors.measured import Measured
 from suffice.neighbors.metrics import Metric, metric_of
 from suffice.neighbors.search import (
     Floats,
     Integers,
-    Search,
     search_of,
     takes_all_rows,
     without_self,
@@ -201,7 +201,7 @@ class NeighborsModel(OnePass):
         self.statistics_ = self.statistics_.joined()
         return done
 
-    def _certify(self, search: Search, rows: RowsAndTargets) -> Certificate:
+    def _certify(self, search: Measured, rows: RowsAndTargets) -> Certificate:
         notes: tuple[str, ...] = ()
         if self.algorithm in ("kd_tree", "ball_tree") and rows.sparse:
             notes = ("there is no tree of sparse rows: they are all compared",)
@@ -240,11 +240,11 @@ class NeighborsModel(OnePass):
     def _fitted_metric(self) -> Metric:
         return Metric(self.effective_metric_, **self.effective_metric_params_)
 
-    def _search_in(self, rows: RowsAndTargets) -> Search:
+    def _search_in(self, rows: RowsAndTargets) -> Measured:
         """The search through some rows that was fitted, kept with them."""
         self._validate_params()  # for they may have changed since the fit
         key = metric, leaf_size = self._fitted_metric, self._leaf_size
-        known: tuple[Any, Search] | None = rows.memo.get("search")
+        known: tuple[Any, Measured] | None = rows.memo.get("search")
         if known is not None and known[0] == key:
             return known[1]
         search = search_of(rows.X[0], metric, leaf_size, self.n_jobs)
@@ -276,7 +276,7 @@ class NeighborsModel(OnePass):
         with closing(in_order(source, work, self._n_jobs(), 1)) as runs:
             return [one for run in runs for one in run]
 
-    def _query_source(self, X: Any, rows: RowsAndTargets, search: Search) -> Source:
+    def _query_source(self, X: Any, rows: RowsAndTargets, search: Measured) -> Source:
         if isinstance(X, Source) or is_frame(X):
             source = as_source(X)
             self._check_names(source)
@@ -285,7 +285,9 @@ class NeighborsModel(OnePass):
             X = as_table(rows.X[0])
         else:
             with np.errstate(over="ignore"):  # what is too large is refused as infinite
-                X = validate_data(self, X, reset=False, dtype=KEPT, accept_sparse="csr")
+                X = validate_data(self, X, reset=False, dtype="numeric", accept_sparse="csr")
+                if X.dtype not in KEPT:
+                    X = check_array(X, dtype=np.float64, accept_sparse="csr")
             if issparse(X):
                 check_columns(X)
         # Every thread gets a share, however few the queries.
@@ -307,10 +309,10 @@ class NeighborsModel(OnePass):
         k = self._checked_number(n_neighbors, X, rows.count)
 
         def work(queries: Any, start: int) -> T:
-            ranks, found = search.nearest(queries, k if X is not None else k + 1)
+            distances, found = search.nearest(queries, k if X is not None else k + 1)
             if X is None:
-                ranks, found = without_self(ranks, found, start)
-            return answer(search.metric.distance(ranks), found)
+                distances, found = without_self(distances, found, start)
+            return answer(distances, found)
 
         return self._over_queries(X, work)
 

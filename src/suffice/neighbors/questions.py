@@ -151,9 +151,8 @@ class Neighborhoods:
 
         def work(queries: Floats, start: int) -> tuple[list[Floats], list[Integers]]:
             search = self._search_in(self.statistics_.joined())
-            found = search.within(queries, search.metric.rank(radius))
-            distances, rows = search.metric.distance(found.ranks), found.rows
-            of = np.repeat(np.arange(len(queries)), np.diff(found.starts))
+            starts, distances, rows = search.within(queries, radius)
+            of = np.repeat(np.arange(len(queries)), np.diff(starts))
             near = distances <= radius
             if X is None:
                 near &= rows != of + start

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from suffice.kernels.neighbors import SQUARED
 from suffice.neighbors.brute_force import BruteForce
+from suffice.neighbors.measured import Measured, scaled, unit_of
 from suffice.neighbors.metrics import Metric
 from suffice.neighbors.sparse_search import SparseSearch
 from suffice.neighbors.tree import TreeSearch
@@ -17,7 +18,6 @@ from suffice.statistics.sparse_rows import SparseRows
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Search = BruteForce | TreeSearch | SparseSearch
 
 MOST_COLUMNS, MOST_OF_SQUARES = 15, 10
 """Columns up to which "auto" builds a tree; fewer where a matrix product is the other way."""
@@ -61,7 +61,7 @@ def takes_all_rows(algorithm: str, metric: Metric, X: Any, k: int) -> bool:
     return False
 
 
-def search_of(X: Any, metric: Metric, leaf_size: int | None, n_jobs: int | None) -> Search:
+def search_of(X: Any, metric: Metric, leaf_size: int | None, n_jobs: int | None) -> Measured:
     """The search through some rows.
 
     Parameters
@@ -73,28 +73,30 @@ def search_of(X: Any, metric: Metric, leaf_size: int | None, n_jobs: int | None)
     n_jobs : int or None
         Threads for building a tree.
     """
+    unit = unit_of(X, metric)
+    rows = scaled(X, unit)
     if isinstance(X, SparseRows):
-        return SparseSearch(X, metric)
+        return Measured(SparseSearch(rows, metric), X, unit)
     if leaf_size is None:
-        return BruteForce(X, metric)
-    return TreeSearch(X, metric, leaf_size, n_jobs)
+        return Measured(BruteForce(rows, metric), X, unit)
+    return Measured(TreeSearch(rows, metric, leaf_size, n_jobs), X, unit)
 
 
-def without_self(ranks: Floats, rows: Integers, start: int) -> tuple[Floats, Integers]:
+def without_self(distances: Floats, rows: Integers, start: int) -> tuple[Floats, Integers]:
     """Neighbours of rows among themselves, without each row itself.
 
     Parameters
     ----------
-    ranks, rows : arrays of shape (queries, k + 1)
+    distances, rows : arrays of shape (queries, k + 1)
     start : int
         Number of the first query, which is a row.
 
     Returns
     -------
-    ranks, rows : arrays of shape (queries, k)
+    distances, rows : arrays of shape (queries, k)
     """
     other = rows != np.arange(start, start + len(rows))[:, None]
     # Behind many rows that equal it, a row is not among its nearest.
     other[other.all(axis=1), -1] = False
     shape = (len(rows), rows.shape[1] - 1)
-    return ranks[other].reshape(shape), rows[other].reshape(shape)
+    return distances[other].reshape(shape), rows[other].reshape(shape)

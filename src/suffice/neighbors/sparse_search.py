@@ -39,6 +39,7 @@ class SparseSearch:
 
     def __init__(self, X: SparseRows, metric: Metric) -> None:
         self.metric = metric
+        self._rank = metric.kind, metric.p, metric.weights
         X = metric.prepared_entries(X)
         self._longest = _longest(X)
         by_columns = X.transposed() if metric.kind == SQUARED else SparseRows.of(np.zeros((0, 0)))
@@ -55,7 +56,7 @@ class SparseSearch:
         """What kernels want to know of queries, rows and the metric, and then some."""
         entries = queries.data, queries.indices, queries.indptr, _squares(queries)
         slack = 8 * (max(self._longest, _longest(queries)) + 4) * 2.0**-53
-        return *entries, *self._data, self.metric.kind, self.metric.p, slack, *more
+        return *entries, *self._data, *self._rank, slack, *more
 
     def nearest(self, queries: SparseRows, k: int) -> tuple[Floats, Integers]:
         """Ranks and numbers of the k nearest rows, the nearest first.

@@ -125,11 +125,6 @@ class Tree:
             np.minimum(self.low[left], self.low[right], out=self.low[here])
             np.maximum(self.high[left], self.high[right], out=self.high[here])
 
-    def leaf_rows(self, leaf: int) -> slice:
-        """Which of `rows` are in a leaf, numbered from the left."""
-        n = len(self.rows)
-        return slice(leaf * n >> self.levels, (leaf + 1) * n >> self.levels)
-
     @cached_property
     def tiles(self) -> tuple[Floats, Integers]:
         """The rows of each leaf, column by column, filled up with infinity, and their numbers."""
@@ -162,6 +157,9 @@ class TreeSearch:
         self.n_columns = X.shape[1]
         self.tree = Tree.build(self._widened(metric.prepared(X)), leaf_size, n_jobs)
         self._tiles = self.tree.tiles
+        w = metric.weights
+        # Columns of zeros, which only widen the rows, weigh nothing.
+        self._w = np.append(w, np.zeros(self.tree.rows.shape[1] - len(w))) if len(w) else w
 
     @property
     def path(self) -> str:
@@ -204,7 +202,7 @@ class TreeSearch:
         rows = np.empty((len(queries), k), np.int64)
         nearest_in_tree(
             queries, turns, own, tree.levels, tree.low, tree.high, *self._tiles,
-            self.metric.kind, self.metric.p, self._margin, ranks, rows,
+            self.metric.kind, self.metric.p, self._w, self._margin, ranks, rows,
         )  # fmt: skip
         return ranks, rows
 
@@ -215,7 +213,7 @@ class TreeSearch:
         def look(starts: Integers, counts: Integers, ranks: Floats, rows: Integers) -> None:
             within_in_tree(
                 queries, tree.levels, tree.low, tree.high, *self._tiles, self.metric.kind,
-                self.metric.p, self._margin, most, starts, counts, ranks, rows,
+                self.metric.p, self._w, self._margin, most, starts, counts, ranks, rows,
             )  # fmt: skip
 
         found = twice(len(queries), look)

@@ -3,6 +3,10 @@
 Where squares could overflow in the user's units, everything is measured in a power of two near the
 bandwidth, which changes no digit.  The sums of a query are computed by themselves: they have the
 same bits whichever queries come with it.
+
+Weights are taken relative to the largest.  Logarithms hold any such share; shares themselves do
+not, and where only rows reach a query whose shares are too small for float64, its sum is taken
+once more with all shares 2¹⁰⁰⁰ times as large.
 """
 
 from __future__ import annotations
@@ -34,6 +38,15 @@ FARTHEST = 2.0**500
 NEARER = 2.0**-600
 """What brings any query within reach whose distance is not to be squared in bandwidths."""
 
+LOG_2 = math.log(2.0)
+
+LIGHT = -900
+"""Binary digits after the point: shares, and sums of windows, below this may miss some."""
+
+LIFT = 1000
+"""Binary digits by which shares are lifted.  What is below LIGHT has a share below 2⁻⁸⁴⁰, for no
+window is below 2⁻⁵⁴ within its reach, and stays finite."""
+
 
 @dataclass(frozen=True)
 class Windows:
@@ -52,6 +65,8 @@ class Windows:
     kernel : DensityKernel
     unit : float
         A power of two.
+    lighter : Windows, optional
+        The same with shares 2¹⁰⁰⁰ times as large, for queries that only the lightest rows reach.
     """
 
     leaves: Leaves
@@ -61,6 +76,7 @@ class Windows:
     bandwidths: Floats
     kernel: DensityKernel
     unit: float
+    lighter: Windows | None = None
 
     def log_sums(
         self, queries: Floats, left_out: Integers | None = None, n_jobs: int | None = None
@@ -96,6 +112,11 @@ class Windows:
                 far = (np.abs(queries) * self.unit >= FARTHEST).any(axis=1)
             if far.any():
                 out[far] = self._summed(queries[far], left_out[far], NEARER)
+        if self.lighter is not None:
+            light = out < LIGHT * LOG_2
+            some = light.any(axis=1)
+            again = self.lighter.block_log_sums(queries[some], left_out[some]) - LIFT * LOG_2
+            out[some] = np.where(light[some], again, out[some])
         return out
 
     def _summed(self, queries: Floats, left_out: Integers, factor: float) -> Floats:
@@ -133,20 +154,33 @@ def make_windows(
     """
     unit = unit_for(rows, bandwidths)
     leaves = rows.leaves.scaled(unit)
-    share = rows.weight / rows.weight.max()
-    with np.errstate(divide="ignore"):
-        mass = np.log(share) if kernel.endless else share
-    placed = leaves.place(mass, -np.inf if kernel.endless else 0.0)
-    numbers = np.zeros(rows.count, np.int64) if groups is None else groups
-    return Windows(
-        leaves,
-        placed,
-        leaves.place(numbers, -1),
-        placed.max(axis=1),
-        bandwidths * unit,
-        kernel,
-        unit,
-    )
+    numbers = leaves.place(np.zeros(rows.count, np.int64) if groups is None else groups, -1)
+    fractions, digits = shares(rows.weight)
+
+    def lifted(lift: int) -> Windows:
+        if kernel.endless:
+            mass = leaves.place(log_shares(rows.weight), -np.inf)
+        else:
+            mass = leaves.place(np.ldexp(fractions, np.minimum(digits + lift, LIFT)), 0.0)
+        light = not kernel.endless and digits.min() + lift < LIGHT
+        lighter = lifted(lift + LIFT) if light else None
+        heaviest, widths = mass.max(axis=1), bandwidths * unit
+        return Windows(leaves, mass, numbers, heaviest, widths, kernel, unit, lighter)
+
+    return lifted(0)
+
+
+def shares(weight: Floats) -> tuple[Floats, NDArray[np.int32]]:
+    """Weights relative to the largest, f 2ⁿ, as f and n: as such they may be too small."""
+    (fraction, digits), (whole, most) = np.frexp(weight), np.frexp(weight.max())
+    return fraction / whole, digits - most
+
+
+def log_shares(weight: Floats) -> Floats:
+    """Logarithms of weights relative to the largest."""
+    fractions, digits = shares(weight)
+    near = np.log(np.ldexp(fractions, np.maximum(digits, LIGHT)))
+    return np.asarray(np.where(digits >= LIGHT, near, np.log(fractions) + digits * LOG_2))
 
 
 def unit_for(rows: WeightedRows, bandwidths: Floats) -> float:

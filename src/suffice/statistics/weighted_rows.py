@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from suffice.statistics.present import present
 
 Floats = NDArray[np.float64]
 
-SAME = 2.0**-40
-"""Relative difference up to which a remaining weight counts as none."""
+SAME = Fraction(1, 2**50)
+"""Relative difference up to which a weight counts as taken away, unless all are whole numbers."""
 
 ABSENT = (
     "cannot take away a row that is not there, or more of its weight than there is: only rows that "
@@ -162,11 +163,15 @@ def _last_of_each(codes: NDArray[np.int64], most: NDArray[np.int64]) -> NDArray[
 
 def _take(weight: Floats, places: NDArray[np.int64], amount: float) -> None:
     """Lower the weights at some places by an amount, from the last on."""
-    small = SAME * amount
+    owed = Fraction(amount)
+    # Whole numbers are taken exactly; 0.3 less 0.1 and 0.2 is nothing but for rounding.
+    same = SAME if (np.append(weight[places], amount) % 1).any() else 0
+    small = same * owed
     for i in places[::-1]:
-        taken = min(weight[i], amount)
-        amount -= taken
-        weight[i] = 0.0 if weight[i] - taken <= SAME * weight[i] else weight[i] - taken
-        if amount <= small:
+        there = Fraction(weight[i])
+        taken = min(there, owed)
+        owed -= taken
+        weight[i] = 0.0 if there - taken <= same * there else float(there - taken)
+        if owed <= small:
             return
     raise ValueError(ABSENT)
