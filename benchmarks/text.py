@@ -46,7 +46,7 @@ ROWS: tuple[Row, ...] = (
         documents,
         ours,
         {"scikit-learn CountVectorizer": sklearn},
-        Bar(1.2),
+        Bar(1),
         reference="scikit-learn CountVectorizer",
         rounds=5,
     ),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from operator import index
 from typing import Any
 
@@ -82,16 +83,17 @@ def counted(
     unknown : int, optional
         The column of all other words; by default they are left out.
     """
-    other = NOWHERE if unknown is None else unknown
-    columns, numbers, ends = _entries(documents, lambda word: vocabulary.get(word, other))
-    return _table(columns, numbers, ends, len(vocabulary))
+    other = repeat(NOWHERE if unknown is None else unknown)
+    columns, ends = _columns(documents, lambda words: map(vocabulary.get, words, other))
+    return _table(columns, np.ones_like(columns), ends, len(vocabulary))
 
 
 def collected(documents: Iterable[Iterable[str]]) -> tuple[list[str], sparse.csr_array]:
     """All words in the order in which they first occur, and how often they do in each document."""
-    seen: dict[str, int] = {}
-    columns, numbers, ends = _entries(documents, lambda word: seen.setdefault(word, len(seen)))
-    return list(seen), _table(columns, numbers, ends, len(seen))
+    seen: defaultdict[str, int] = defaultdict()
+    seen.default_factory = seen.__len__  # a new word gets the next number
+    columns, ends = _columns(documents, lambda words: map(seen.__getitem__, words))
+    return list(seen), _table(columns, np.ones_like(columns), ends, len(seen))
 
 
 def moved(counts: sparse.csr_array, places: Sequence[int | None], size: int) -> sparse.csr_array:
@@ -100,19 +102,15 @@ def moved(counts: sparse.csr_array, places: Sequence[int | None], size: int) -> 
     return _table(to[counts.indices], counts.data, counts.indptr, size)
 
 
-Entries = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
-
-
-def _entries(documents: Iterable[Iterable[str]], place: Callable[[str], int]) -> Entries:
-    """The columns of the words of each document, how often they occur, and where documents end."""
-    columns, numbers, ends = array("q"), array("q"), array("q", [0])
+def _columns(
+    documents: Iterable[Iterable[str]], places: Callable[[Iterable[str]], Iterable[int]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The columns of the words of all documents, and where each document ends."""
+    columns, ends = array("q"), array("q", [0])
     for words in documents:
-        found = Counter(words)
-        columns.extend(map(place, found))
-        numbers.extend(found.values())
+        columns.extend(places(words))
         ends.append(len(columns))
-    as_arrays = (np.array(part, dtype=np.int64) for part in (columns, numbers, ends))
-    return next(as_arrays), next(as_arrays), next(as_arrays)
+    return np.array(columns, dtype=np.int64), np.array(ends, dtype=np.int64)
 
 
 def _table(columns: Any, numbers: Any, ends: Any, size: int) -> sparse.csr_array:
