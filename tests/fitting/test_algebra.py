@@ -231,6 +231,7 @@ def other_values(model: Any, name: str) -> list[Any]:
         "fill_value": [7.0],
         "n_neighbors": [2],
         "leaf_size": [9],
+        "folds": [3],
     }
     if isinstance(value, bool):
         return [not value]

@@ -859,3 +859,31 @@ def test_memory_does_not_grow_with_queries_times_rows(algorithm):
     finally:
         tracemalloc.stop()
     assert peak < 40e6
+
+
+@pytest.mark.parametrize("p", [1.5, 2, 3])
+@pytest.mark.parametrize("w", [[1e300, 1.0], [1.0, 1e-300], [5e-324, 5e-324]])
+@pytest.mark.filterwarnings("error")
+def test_weights_far_from_one(p, w):
+    """A power may vanish that its weight would have made the largest."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2)) * [1e-100 if w[0] > 1 else 1.0, 1.0]
+    X[::7, 0] *= 1e-60
+    model = KNeighborsRegressor(40, metric="minkowski", p=p, metric_params={"w": w}).fit(X, X[:, 0])
+    distances, rows = model.kneighbors(X[:10])
+    wide = np.abs(X[:10, None].astype(np.longdouble) - X)
+    exact = (np.asarray(w, np.longdouble) * wide**p).sum(axis=2) ** (1 / np.longdouble(p))
+    found = np.take_along_axis(exact, rows, axis=1)
+    np.testing.assert_allclose(distances, found.astype(float), rtol=1e-12)
+    assert (np.diff(found, axis=1) >= -1e-12 * found[:, 1:]).all()
+
+
+def test_equal_rows_are_told_from_rows_whose_squares_vanish():
+    X = np.array([[0.0], [1e-170], [0.0], [3e-170], [1.0]])
+    distances, rows = KNeighborsRegressor(5).fit(X, X[:, 0]).kneighbors(X[:1])
+    assert rows.tolist() == [[0, 2, 1, 3, 4]]
+    np.testing.assert_allclose(distances[0], [0, 0, 1e-170, 3e-170, 1.0], rtol=1e-15)
+    whole = np.array([[0.0], [1.0], [0.0], [3.0], [1.0]])
+    distances, rows = KNeighborsRegressor(5).fit(whole, whole[:, 0]).kneighbors(whole[:1])
+    assert rows.tolist() == [[0, 2, 1, 4, 3]]
+    assert distances.tolist() == [[0.0, 0.0, 1.0, 1.0, 3.0]]

@@ -98,8 +98,8 @@ def certified(claim: str, statistic: ClassSums, *known: tuple[Array, Array]) -> 
     digits = digits_within(error)
     proved = digits >= ENOUGH_DIGITS
     notes = () if proved else (
-        "too many digits were lost when rows were taken away: fit again on the rows that stay, or "
-        "smooth more",
+        "too many digits were lost beside far heavier rows, or with rows that were taken away: fit "
+        "again on the rows that stay, or smooth more",
     )  # fmt: skip
     return Certificate(
         proved,

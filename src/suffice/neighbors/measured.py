@@ -24,6 +24,7 @@ from suffice.neighbors.brute_force import BruteForce
 from suffice.neighbors.metrics import Metric
 from suffice.neighbors.sparse_search import SparseSearch
 from suffice.neighbors.tree import TreeSearch
+from suffice.numerics.cached import cached_property
 from suffice.statistics.sparse_rows import SparseRows
 
 Floats = NDArray[np.float64]
@@ -31,7 +32,11 @@ Integers = NDArray[np.int64]
 Ranking = BruteForce | TreeSearch | SparseSearch
 
 SMALL = 2.0**-960
-"""Ranks from here on have all their digits: terms that vanish are below 2⁻¹⁰⁷⁴."""
+"""Ranks from here on have all their digits: terms that vanish are below 2⁻¹⁰⁷⁴.  Where weights are
+above 1, both are so many times as large."""
+
+WIDE = 2.0**200
+"""How far weights may be from 1 for terms to be compared without logarithms."""
 
 HIGH = 64
 """Powers below this get m as a power of two, which rounds nothing; others the very maximum, since
@@ -60,6 +65,7 @@ class Measured:
         self.together = search.together
         self.path = search.path
         self.prepared = search.prepared
+        self.small = SMALL * float(self.metric.weights.max(initial=1.0))
 
     def nearest(self, queries: Any, k: int) -> tuple[Floats, Integers]:
         """Distances and numbers of the k nearest rows, the nearest first.
@@ -77,14 +83,14 @@ class Measured:
         """
         ranks, rows = self.search.nearest(scaled(queries, self.unit), k)
         distances = self._distances(ranks)
-        if self.metric.power is None or not doubtful(ranks[:, [0, -1]]).any():
+        of, place = np.nonzero(self._doubtful(ranks, queries))
+        if not len(of):
             return distances, rows
-        of, place = np.nonzero(doubtful(ranks))
         found = self._apart(queries, of, rows[of, place])
         distances[of, place] = found
         # Equal rows are at distance 0 indeed, which is no reason to look at all others.
         for i in np.unique(of[found > 0]):
-            most = np.inf if np.isinf(ranks[i, -1]) else SMALL
+            most = np.inf if np.isinf(ranks[i, -1]) else self.small
             _, away, near = self._within(taken(queries, [i]), most)
             order = np.lexsort((near, away))[:k]
             distances[i, : len(order)], rows[i, : len(order)] = away[order], near[order]
@@ -112,11 +118,35 @@ class Measured:
         """All rows up to a rank, with their distances."""
         found = self.search.within(scaled(queries, self.unit), most)
         distances = self._distances(found.ranks)
-        if self.metric.power is not None:
-            places = np.flatnonzero(doubtful(found.ranks))
+        places = np.flatnonzero(self._doubtful(found.ranks, queries))
+        if len(places):
             of = np.searchsorted(found.starts, places, side="right") - 1
             distances[places] = self._apart(queries, of, found.rows[places])
         return found.starts, distances, found.rows
+
+    def _doubtful(self, ranks: Floats, queries: Any) -> NDArray[np.bool_]:
+        """Whether ranks may have lost what makes the distance."""
+        if self.metric.power is None:
+            return np.zeros(ranks.shape, np.bool_)
+        doubtful = (ranks < self.small) | (ranks == np.inf)
+        if (ranks == 0).any() and self._tells_equal_rows(queries):
+            doubtful &= ranks != 0
+        return doubtful
+
+    def _tells_equal_rows(self, queries: Any) -> bool:
+        """Whether a rank of 0 is that of equal rows alone.
+
+        Numbers from 2ᵉ on are multiples of 2ᵉ⁻⁵², and so are their differences.
+        """
+        w = self.metric.weights
+        if self.metric.power is None or (w[w > 0] < 1).any():
+            return False
+        least = np.log2(min(self._smallest, smallest(queries))) + np.log2(self.unit)
+        return bool(least - 53 > -1074 / self.metric.power)
+
+    @cached_property
+    def _smallest(self) -> float:
+        return smallest(self.X)
 
     def _distances(self, ranks: Floats) -> Floats:
         """Distances of ranks that are not doubtful."""
@@ -134,9 +164,10 @@ class Measured:
         return np.concatenate([np.empty(0), *found])
 
 
-def doubtful(ranks: Floats) -> NDArray[np.bool_]:
-    """Whether ranks may have lost what makes the distance."""
-    return (ranks < SMALL) | (ranks == np.inf)
+def smallest(rows: Any) -> float:
+    """The smallest absolute value of a cell that is not 0; 1 where there is none."""
+    cells = rows.data if isinstance(rows, SparseRows) else rows
+    return float(np.abs(cells[cells != 0]).min(initial=1.0))
 
 
 def apart(X: Any, queries: Any, metric: Metric) -> Floats:
@@ -165,6 +196,8 @@ def apart(X: Any, queries: Any, metric: Metric) -> Floats:
     if len(w):
         counts = w[columns] > 0
         away, of, columns = away[counts], of[counts], columns[counts]
+        if w[columns].max(initial=1.0) > WIDE or w[columns].min(initial=1.0) < 1 / WIDE:
+            return _by_logarithms(p * np.log2(away) + np.log2(w[columns]), of, len(X), p)
     largest = np.zeros(len(X))
     np.maximum.at(largest, of, away)
     fraction, exponents = np.frexp(np.where(np.isfinite(largest) & (largest > 0), largest, 1.0))
@@ -176,6 +209,16 @@ def apart(X: Any, queries: Any, metric: Metric) -> Floats:
         # Added one after the other, in the order of the columns, as ranks are.
         totals = np.bincount(of, terms, minlength=len(X))
         return np.asarray(np.ldexp(totals ** (1 / p) * fraction, exponents))
+
+
+def _by_logarithms(logs: Floats, of: Integers, n: int, p: float) -> Floats:
+    """Distances from binary logarithms of the terms, each of the pair it is `of`."""
+    largest = np.full(n, -np.inf)
+    np.maximum.at(largest, of, logs)
+    sums = np.bincount(of, np.exp2(logs - largest[of]), minlength=n)
+    found = largest > -np.inf
+    with np.errstate(over="ignore", under="ignore"):
+        return np.exp2((largest + np.log2(np.where(found, sums, 1.0))) / p)
 
 
 def scaled(rows: Any, unit: float) -> Any:

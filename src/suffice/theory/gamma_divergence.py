@@ -12,7 +12,9 @@ the divergences of p from q are
     Dirichlet   the sum of those of betas: how each two neighbours share what is theirs
 
 Where p and q are near to each other B is taken from the integral, whose integrand is never
-negative; so is that of the three for the beta distribution together.
+negative; so is that of the three for the beta distribution together.  Where they are far, and one
+parameter is next to nothing beside the other, B(a′, a) and B(z′, z) would cancel: the definition
+by log-partitions is the better one there.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from suffice.families.dirichlet import log_partition, mean_logs
 from suffice.numerics.double_double import Array, DoubleDouble, cross_difference
 from suffice.numerics.gamma_functions import (
     BERNOULLI,
@@ -92,8 +95,8 @@ def beta_divergence(
             )
             for own, own_q, sign in ((a, a_q, 1.0), (b, b_q, -1.0))
         )
-        apart = remainder_divergence(a_q.hi, a.hi) + remainder_divergence(b_q.hi, b.hi)
-        apart = apart - remainder_divergence(z_q, z)
+        of_z = remainder_divergence(z_q, z)
+        apart = remainder_divergence(a_q.hi, a.hi) + remainder_divergence(b_q.hi, b.hi) - of_z
         # The larger first: where the other is next to nothing, z is nearly the same as it.
         swap = a.hi < b.hi
         x, y = np.where(swap, b.hi, a.hi), np.where(swap, a.hi, b.hi)
@@ -101,7 +104,17 @@ def beta_divergence(
         steps = [np.where(near, (end - start).round(), 0.0) for start, end in ((a, a_q), (b, b_q))]
         h, g = np.where(swap, steps[::-1], steps)
         together = _integral(lambda t: _beta_curvature(x + t * h, y + t * g, h, g))
-        return np.asarray(of_shares + np.where(near, together, apart))
+        found = of_shares + np.where(near, together, apart)
+        plain, size = _bregman(a.hi, b.hi, a_q.hi, b_q.hi)
+        # Far from each other, of two sums of the same value the one with the smaller terms.
+        return np.asarray(np.where(~near & (size < of_shares + of_z), plain, found))
+
+
+def _bregman(a: Array, b: Array, a_q: Array, b_q: Array) -> tuple[Array, Array]:
+    """The divergence as A(q) − A(p) − (q − p)·∇A(p), A the log-partition, and its largest term."""
+    p, q = np.stack([a, b], axis=-1), np.stack([a_q, b_q], axis=-1)
+    terms = [*np.moveaxis((p - q) * mean_logs(p), -1, 0), -log_partition(p), log_partition(q)]
+    return np.asarray(sum(terms)), np.max(np.abs(terms), axis=0)
 
 
 def remainder_divergence(y: Any, x: Any) -> Array:
