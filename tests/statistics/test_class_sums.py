@@ -82,7 +82,7 @@ def test_fractions_stay_within_the_bound(make, compiled, monkeypatch):
         assert (off <= np.vectorize(Fraction)(found.error)).all()
         off = abs(np.vectorize(Fraction)(found.missing) - missing)
         assert (off <= np.vectorize(Fraction)(found.weight_error)).all()
-        assert found.error.max() <= 1e-12 * whole.sums.max()
+        assert found.error.max() <= 1e-13 * whole.sums.max()
 
 
 def test_taking_whole_numbers_away_leaves_no_trace():

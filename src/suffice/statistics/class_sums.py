@@ -16,7 +16,7 @@ appear in any part: merging unites them, and a class whose last row is taken awa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -83,9 +83,9 @@ class ClassSums:
     weight: DoubleDouble
     sums: Array
     missing: Array
-    rounding: float
-    lost: float
-    lost_weight: float
+    rounding: float = 0.0
+    lost: float = 0.0
+    lost_weight: float = 0.0
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be sums of some classes."""
@@ -114,9 +114,6 @@ class ClassSums:
             weight=DoubleDouble.zeros(0),
             sums=np.zeros((0, n_columns)),
             missing=np.zeros((0, 0)),
-            rounding=0.0,
-            lost=0.0,
-            lost_weight=0.0,
         )
 
     @classmethod
@@ -165,8 +162,6 @@ class ClassSums:
             sums=sums,
             missing=missing,
             rounding=0.0 if exact else float(rows.max() + 2) * UNIT,
-            lost=0.0,
-            lost_weight=0.0,
         )
 
     @classmethod
@@ -242,15 +237,13 @@ class ClassSums:
         def place(values: Any) -> Any:
             return placed(values, positions, len(labels))
 
-        return type(self)(
+        return replace(
+            self,
             labels=labels,
             rows=place(self.rows),
             weight=place(self.weight),
             sums=place(self.sums),
             missing=place(self.missing),
-            rounding=self.rounding,
-            lost=self.lost,
-            lost_weight=self.lost_weight,
         )
 
     @property
