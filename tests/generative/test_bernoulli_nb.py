@@ -224,16 +224,6 @@ def test_errors_of_the_weight_are_those_of_what_is_left_of_it(model, cells):
     assert model.class_count_[0] > 1e22
 
 
-def test_light_cells_beside_heavy_ones_that_are_missing():
-    """The weight of all rows, rounded, is 2⁵² + 1, and that of the cell that is there is 0.7."""
-    X, y = np.array([[np.nan, 1.0], [1.0, 0.0], [0.0, 1.0]]), [0, 0, 1]
-    weight = [2.0**52, 0.7, 1.0]
-    model = BernoulliNB(alpha=0).fit(X, y, weight)
-    assert model.feature_log_prob_[0, 0] == 0.0
-    assert np.isneginf(model.absent_log_prob_[0, 0])
-    assert PoissonNB(alpha=0, beta=0).fit(X, y, weight).rate_[0, 0] == 1.0
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_columns_that_are_always_on_are_never_off():
     """However the weights round: what a sum errs by is no weight of its own."""

@@ -236,58 +236,6 @@ def test_scikit_learn(solver, amount, priors):
 # --- directions ----------------------------------------------------------------------------
 
 
-def dense(pencil):
-    """All values and axes of H, in descending order."""
-    values, vectors = np.linalg.eigh(pencil.times(np.eye(len(pencil.diagonal))))
-    return values[::-1], vectors[:, ::-1]
-
-
-@pytest.fixture
-def pencil(monkeypatch):
-    """That of a model whose classes are hardly apart, so that axes of the rows come between."""
-    kept = []
-    made = wide_directions.pencil_of
-    monkeypatch.setattr(wide_rows, "WIDE", 10)
-    monkeypatch.setattr(wide_directions, "pencil_of", lambda *of: kept.append(made(*of)) or kept[0])
-    X = np.random.default_rng(0).normal(size=(50, 300))
-    LinearDiscriminantAnalysis("eigen", "auto").fit(X, np.arange(50) % 4)
-    return kept[0]
-
-
-def test_values_are_counted(pencil):
-    values, _ = dense(pencil)
-    assert pencil.trace == pytest.approx(values.sum(), rel=1e-12)
-    for place in (0, 1, 3, 40, 150, 298):
-        level = (values[place] + values[place + 1]) / 2
-        assert pencil.count_beyond(level, 1.0) == place + 1
-        assert pencil.count_beyond(level, -1.0) == 299 - place
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("count", [1, 3, 12])
-def test_leading_axes(pencil, sign, count):
-    values, vectors = dense(pencil)
-    if sign < 0:
-        values, vectors = -values[::-1], vectors[:, ::-1]
-    found = wide_directions.leading(pencil, sign, np.zeros((300, 0)), count)
-    assert found.sure
-    close(found.values, values[:count], 1e-12)
-    turned = np.abs(found.vectors.T @ vectors[:, :count])
-    np.testing.assert_allclose(turned, np.eye(count), atol=1e-9)
-
-
-def test_an_axis_that_was_missed_is_noticed(pencil, monkeypatch):
-    """An iteration that settles on the second axis, and on the third."""
-    iterated = wide_directions._iterated
-
-    def blind(pencil, sign, bulk, block, count, *rest):
-        found = iterated(pencil, sign, bulk, block, count + 1, *rest)
-        return wide_directions.Leading(found.values[1:], found.vectors[:, 1:], True)
-
-    monkeypatch.setattr(wide_directions, "_iterated", blind)
-    assert not wide_directions.leading(pencil, 1.0, np.zeros((300, 0)), 2).sure
-
-
 @pytest.mark.parametrize("classes", [2, 3, 10, 19])
 @pytest.mark.parametrize("amount", [AMOUNTS[1], AMOUNTS[2], AMOUNTS[4]], ids=str)
 def test_classes_that_are_hardly_apart(classes, amount, monkeypatch):
@@ -303,10 +251,18 @@ def test_classes_that_are_hardly_apart(classes, amount, monkeypatch):
             np.testing.assert_allclose(same, np.eye(classes - 1), atol=1e-8)
 
 
-def test_directions_where_nothing_is_sure(monkeypatch):
+@pytest.mark.parametrize("shrinkage", [0.3, "auto"])
+def test_transform_of_more_than_a_thousand_columns(shrinkage):
+    X, y = sample(40, 1200)
+    fresh, _ = sample(30, 1200, seed=7)
+    ours = LinearDiscriminantAnalysis("eigen", shrinkage).fit(X, y).transform(fresh)
+    theirs = peer.LinearDiscriminantAnalysis("eigen", shrinkage).fit(X, y).transform(fresh)
+    ours, theirs = ours - ours.mean(axis=0), theirs - theirs.mean(axis=0)
+    close(ours * np.sign((ours * theirs).sum(axis=0)), theirs, 1e-9)
+
+
+def test_where_rows_are_not_few(monkeypatch):
     X, y = sample()
-    monkeypatch.setattr(wide_directions, "TRIES", 0)
-    alike(*both_sides(monkeypatch, X, y, solver="eigen", shrinkage="auto"))
     monkeypatch.setattr(wide_directions, "FEW", 100)
     for amount in AMOUNTS:
         alike(*both_sides(monkeypatch, X, y, solver="eigen", **amount))

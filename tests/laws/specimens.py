@@ -339,8 +339,8 @@ def class_sums_agree(a: ClassSums, b: ClassSums) -> None:
     assert a.labels.tolist() == b.labels.tolist()
     weight = exactly(a.weight)
     assert np.all(abs(weight - exactly(b.weight)) <= 64 * U**2 * weight)
-    for name, error in (("sums", "error"), ("missing", "missing_error")):
-        bound = wide(a, error) + wide(b, error)
+    for name, error in (("sums", "error"), ("missing", "weight_error")):
+        bound = exactly(getattr(a, error)) + exactly(getattr(b, error))
         assert np.all(abs(wide(a, name) - wide(b, name)) <= bound)
 
 

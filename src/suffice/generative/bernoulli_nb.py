@@ -185,8 +185,7 @@ class BernoulliNB(CountNB):
             statistic,
             (posterior.alpha, statistic.error),
             (known, statistic.error),
-            (known, statistic.missing_error),
-            (known, statistic.weight_error[:, None]),
+            (known, statistic.weight_error),
         )
         on = weighed(counts, self.feature_log_prob_)
         return Solved(proved, -on - weighed(off, self.absent_log_prob_))
@@ -232,13 +231,7 @@ def dust_of(statistic: ClassSums) -> Array:
 
     The bound on a sum has room for the rounding of the weight next to it.
     """
-    dust = np.zeros(statistic.sums.shape)
-    if statistic.is_exact:
-        return dust
-    for error in (statistic.error, statistic.missing_error, statistic.weight_error[:, None]):
-        if error.shape[1]:
-            dust += error
-    return dust
+    return np.broadcast_to(statistic.error + statistic.weight_error, statistic.sums.shape)
 
 
 def difference(weight: Array, on: Array, dust: Array) -> Array:

@@ -90,10 +90,9 @@ def certified(claim: str, statistic: ClassSums, *known: tuple[Array, Array]) -> 
         What is known, to the digits that follow.
     statistic : ClassSums
     *known : pairs of arrays of shape (classes, columns)
-        Sums with pseudo-counts, and bounds on their errors; these are of shape (classes, 0)
-        where there are none.
+        Sums with pseudo-counts, and bounds on their errors, or what broadcasts to them.
     """
-    of_classes = statistic.weight.hi[:, None], statistic.weight_error[:, None]
+    of_classes = statistic.weight.hi[:, None], np.array(statistic.lost_weight)
     error = 4 * UNIT + sum(_largest_ratio(error, value) for value, error in (of_classes, *known))
     digits = digits_within(error)
     proved = digits >= ENOUGH_DIGITS
@@ -111,7 +110,7 @@ def certified(claim: str, statistic: ClassSums, *known: tuple[Array, Array]) -> 
 
 
 def _largest_ratio(error: Array, value: Array) -> float:
-    if not error.shape[1]:
+    if not error.any():
         return 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.where(error > 0, error / value, 0.0).max(initial=0.0))

@@ -137,9 +137,9 @@ class ComplementNB(CountNB):
         posterior = DirichletCategorical(self._pseudo_counts()).given(others).alpha
         self.feature_count_, self.feature_all_ = counts.copy(), total[0]
         self.feature_log_prob_ = self._weights(log_shares(posterior))
-        error = of_others(statistic.error)
-        if error.shape[1]:
-            error += len(counts) * UNIT * others
+        error = statistic.error
+        if not statistic.is_exact:
+            error = of_others(error) + len(counts) * UNIT * others
         proved = certified("the weights", statistic, (posterior, error))
         return Solved(proved, -weighed(counts, self.feature_log_prob_))
 

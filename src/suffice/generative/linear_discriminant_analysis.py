@@ -256,9 +256,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         directions = None
         # Where nothing is known of the covariance, squares of its scales may be no numbers.
         if self._turns_by_difference(rule) and np.isfinite(axes.error):
-            total, means = of_all_rows(rows, classes, rule)
-            most = min(len(means) - 1, means.shape[1])
-            directions = wide_directions(total, found, axes.frame, means, most)
+            total = of_all_rows(rows, classes, rule)
+            k, d = self.means_.shape
+            directions = wide_directions(total, axes.frame, min(k - 1, d))
         half = (rows.away * np.sqrt(rows.weight)[:, None]) @ axes.frame
         squares = float(np.square(half).sum())
         solved = self._set(classes, axes, found.spread.variances, directions, squares)

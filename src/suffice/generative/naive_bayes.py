@@ -44,7 +44,6 @@ from suffice.fitting.callbacks import FitTask
 from suffice.fitting.transaction import all_or_nothing
 from suffice.generative.classifier import refuse_undeclared
 from suffice.generative.left_out import LeftOut, left_out, log_priors_without
-from suffice.generative.near_ties import settle
 from suffice.generative.priors import given_priors
 from suffice.generative.semi_supervised import SemiSupervised
 from suffice.numerics.double_double import Array, DoubleDouble
@@ -52,7 +51,6 @@ from suffice.sources import Block, Source, as_source
 from suffice.sources.base import block_rows
 from suffice.sources.long_blocks import with_long_blocks
 from suffice.sources.sparse import canonical_csr
-from suffice.statistics.class_sums import ClassSums
 from suffice.statistics.labels import coded, united
 from suffice.statistics.moments import NOTHING, Precision
 
@@ -288,10 +286,7 @@ class NaiveBayes(SemiSupervised):
         prior = self._prior_without(statistic, left)
         likelihood = self._log_likelihood_without(statistic, left)
         # A class that is gone has no likelihood.
-        joint = np.where(np.isneginf(prior), -np.inf, prior + likelihood)
-        if isinstance(statistic, ClassSums) and statistic.is_exact:
-            settle(joint, left, lambda row: self._joint_by_refit(statistic, left, row))
-        return joint
+        return np.where(np.isneginf(prior), -np.inf, prior + likelihood)
 
     def _prior_without(self, statistic: Any, left: LeftOut) -> Array:
         """log πₖ without each row: shape (rows, classes)."""
@@ -301,22 +296,8 @@ class NaiveBayes(SemiSupervised):
 
     def _likelihood_by_refit(self, statistic: Any, left: LeftOut, row: int) -> Array:
         """log p(x | y = k) of one row under the statistic without it, without any shortcut."""
-        model = copy.copy(self)
-        model._solve_columns(self._without(statistic, left, row).placed(statistic.labels))
-        return model._log_likelihood(left.X[row : row + 1])[0]
-
-    def _joint_by_refit(self, statistic: Any, left: LeftOut, row: int) -> Array:
-        """log p(x, y = k) of one row by a fit without it; −∞ for a class that is gone."""
-        model, out = copy.copy(self), np.full(len(statistic.labels), -np.inf)
-        rest = self._without(statistic, left, row)
-        if rest.count:
-            model._solve_anyway(rest)
-            places = np.searchsorted(statistic.labels, model.classes_)
-            out[places] = model._joint(left.X[row : row + 1])[0]
-        return out
-
-    def _without(self, statistic: Any, left: LeftOut, row: int) -> Any:
-        """The statistic without one of its rows."""
-        at = slice(row, row + 1)
+        model, at = copy.copy(self), slice(row, row + 1)
         gone = Block(left.X[at], statistic.labels[left.codes[at]], left.weight[at], row)
-        return statistic.subtract(self._summarize(gone, statistic.precision))
+        rest = statistic.subtract(self._summarize(gone, statistic.precision))
+        model._solve_columns(rest.placed(statistic.labels))
+        return model._log_likelihood(left.X[at])[0]

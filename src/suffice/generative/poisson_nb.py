@@ -167,8 +167,7 @@ class PoissonNB(CountNB):
             "the log-rates",
             statistic,
             (events, statistic.error),
-            (rows, statistic.missing_error),
-            (rows, statistic.weight_error[:, None]),
+            (rows, statistic.weight_error),
         )
         expected = float(np.nansum(statistic.cell_weight * self.rate_))
         return Solved(proved, expected - weighed(statistic.sums, self.coef_))

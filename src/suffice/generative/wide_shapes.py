@@ -200,15 +200,15 @@ def within_classes(
     return together(parts, weight / weight.sum() if shares is None else shares)
 
 
-def of_all_rows(rows: ClassRows, classes: ClassMoments, rule: Rule) -> tuple[Spanned, Array]:
-    """The covariance of all rows, shrunk; and the means of the classes less that of all rows."""
+def of_all_rows(rows: ClassRows, classes: ClassMoments, rule: Rule) -> Spanned:
+    """The covariance of all rows, shrunk."""
     columns, every = classes.columns, classes.columns.merged()
     means = ((columns.mean - every.mean) + (columns.mean_rest - every.mean_rest)).round()
     total = float(classes.weight.sum().hi)
     noise = 4 * every.error_unit * every.magnitude
     spread = spread_of(every.rounded_scatter, noise, total, negligible(columns.mean.hi))
     away = rows.away + means[rows.codes]
-    return spanned(away, rows.weight / total, total, spread, rule, 0.0), means
+    return spanned(away, rows.weight / total, total, spread, rule, 0.0)
 
 
 def estimated(

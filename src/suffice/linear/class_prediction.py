@@ -88,7 +88,7 @@ def predicted_classes(
 
     Parameters
     ----------
-    model : LogisticRegression, or GeneralizedLinearModel of a categorical target
+    model : LogisticRegression
     X : array, data frame, CSR matrix or Source, of shape (rows, columns)
     laplace : tuple of Laplace
     level : float

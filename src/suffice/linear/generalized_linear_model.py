@@ -5,8 +5,7 @@
 with a link g, the unit deviance d of a response distribution, and W the sum of the weights.  b is
 not penalised.  The first term is minus the log likelihood but for the dispersion, which the
 minimum does not depend on.  Newton's method finds it in a few passes, each of which merges one
-`Curvature`; a last pass takes the deviances and the information.  Labels without an order have a
-predictor for each class but one: see `suffice.linear.categorical`.
+`Curvature`; a last pass takes the deviances and the information.
 
 Reference: McCullagh and Nelder, "Generalized Linear Models" (1989).
 """
@@ -22,16 +21,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.fitting.classification import are_plain, labels_of
 from suffice.fitting.regression import explained
 from suffice.fitting.stepwise import Found, Pass, Passes, needed
-from suffice.fitting.trace import Trace
-from suffice.linear import categorical
 from suffice.linear.descent import Minimum, Search
 from suffice.linear.glm_inference import GeneralizedInference
 from suffice.linear.glm_loss import GeneralizedLoss, chosen_link, chosen_response
@@ -41,11 +36,10 @@ from suffice.linear.goodness import look_back
 from suffice.linear.gradient_descent import CONSTRAINTS, SOLVERS, Descending
 from suffice.linear.iterative_model import IterativeLinearModel
 from suffice.linear.links import LINKS, Link
-from suffice.linear.losses import Softmax
 from suffice.linear.methods import Chosen
 from suffice.linear.objective import Objective, Target, present
 from suffice.linear.response import Response
-from suffice.linear.responses import Binomial, Categorical
+from suffice.linear.responses import Binomial
 from suffice.linear.survey import Survey
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
@@ -70,10 +64,9 @@ class GeneralizedLinearModel(GeneralizedInference, RegressorMixin, IterativeLine
     ----------
     family : str or Response, default="gaussian"
         How the target scatters: "gaussian", "binomial", "poisson", "gamma", "exponential",
-        "inverse_gaussian", "tweedie", "negative_binomial" or "categorical", or an object of
+        "inverse_gaussian", "tweedie" or "negative_binomial", or an object of
         `suffice.linear.responses`.  A binomial target holds 0 and 1, shares of successes, or two
-        columns that count successes and failures; a categorical one ("multinomial" is the same)
-        holds labels: booleans, whole numbers or text.
+        columns that count successes and failures.
     link : str or Link, default="default"
         "identity", "log", "logit", "probit", "cloglog", "loglog", "inverse", "inverse_squared",
         "sqrt", or an object of `suffice.linear.links` such as ``Power(0.3)``.  "canonical" is the
@@ -106,9 +99,6 @@ default="auto"
         Whether to start from the parameters of an earlier fit.
     n_jobs : int, optional
         Threads; by default what `suffice.config` says.  Does not change the result.
-    reference_class : label, optional
-        Of ``family="categorical"``: the class against which the others' log odds are taken;
-        by default the first.
     batch_size, learning_rate, eta0, power_t, momentum
         Of the gradient solvers: see the page on gradient descent.
     random_state : int, optional
@@ -116,27 +106,24 @@ default="auto"
 
     Attributes
     ----------
-    coef_ : array of shape (columns,), or (classes − 1, columns) of a categorical target
+    coef_ : array of shape (columns,)
         0 for the columns of offset and exposure.
-    intercept_ : float, or array of shape (classes − 1,)
-    classes_ : array of shape (classes,)
-        The labels of a categorical target, sorted.
-    family_ : Response or Categorical
+    intercept_ : float
+    family_ : Response
     link_ : Link
     deviance_, null_deviance_ : float
         Of the fit, and of a model with an intercept alone.
     pearson_chi2_ : float
     dispersion_ : float
-        Pearson's statistic over the residual degrees of freedom; 1 for binomial, categorical,
-        Poisson, exponential and negative binomial targets.
+        Pearson's statistic over the residual degrees of freedom; 1 for binomial, Poisson,
+        exponential and negative binomial targets.
     df_residual_ : float
         Sum of the weights less the parameters; less the effective parameters if there is a
         penalty.
     log_likelihood_, aic_, bic_ : float
         With all constants.  BIC is −2 log L + k log W.
     covariance_ : array of shape (coefficients, coefficients)
-        Of the estimates, the intercept first, class after class; NaN where the rows leave them
-        open.
+        Of the estimates, the intercept first; NaN where the rows leave them open.
     n_iter_ : int
         Passes over the rows that the method took.
     certificate_ : Certificate
@@ -161,7 +148,7 @@ default="auto"
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "family": [str, Response, Categorical],
+        "family": [str, Response],
         "link": [str, Link],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "fit_intercept": ["boolean"],
@@ -174,7 +161,6 @@ default="auto"
         "solver": [StrOptions(set(METHODS))],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
-        "reference_class": "no_validation",  # type: ignore[dict-item]
         **CONSTRAINTS,
         "random_state": ["random_state"],
     }
@@ -195,7 +181,6 @@ default="auto"
         solver: str = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
-        reference_class: Any = None,
         batch_size: int = 1,
         learning_rate: str = "auto",
         eta0: float | None = None,
@@ -216,7 +201,6 @@ default="auto"
         self.solver = solver
         self.warm_start = warm_start
         self.n_jobs = n_jobs
-        self.reference_class = reference_class
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.eta0 = eta0
@@ -229,41 +213,28 @@ default="auto"
         tags.input_tags.sparse = True
         # An unknown family is for `fit` to refuse.
         with suppress(ValueError):
-            negative = self._has_classes() or self._response().admits(np.array([-1.0])).all()
+            negative = self._response().admits(np.array([-1.0])).all()
             tags.target_tags.positive_only = not negative
         return tags
 
     # --- the problem ------------------------------------------------------------------------
 
-    def _has_classes(self) -> bool:
-        return categorical.is_categorical(self.family)
-
     def _response(self) -> Response:
         return chosen_response(self.family, self.power, self.overdispersion)
 
     def _takes_counts(self) -> bool:
-        return not self._has_classes() and isinstance(self._response(), Binomial)
+        return isinstance(self._response(), Binomial)
 
     def _target_checks(self) -> dict[str, Any]:
-        return {"y_numeric": not self._has_classes(), "multi_output": self._takes_counts()}
+        return {"y_numeric": True, "multi_output": self._takes_counts()}
 
     def _is_plain(self, X: Any, y: Any) -> bool:
-        if self._has_classes():
-            return are_plain(X, y)
         return super()._is_plain(X, y) and (y.ndim == 1 or self._takes_counts())
 
     def _method(self) -> str:
         return METHODS[self.solver]
 
-    def _labels_of(self) -> Any:
-        return labels_of if self._has_classes() else None
-
-    def _is_fair(self, survey: Survey) -> bool:
-        return not self._has_classes() or survey.gathered_all(labels_of)
-
-    def _loss(self, survey: Survey) -> GeneralizedLoss | Softmax:
-        if self._has_classes():
-            return categorical.loss_of(self, survey.labels)
+    def _loss(self, survey: Survey) -> GeneralizedLoss:
         response = self._response()
         link = chosen_link(self.link, response)
         if self.exposure is not None and link != LINKS["log"]:
@@ -274,13 +245,9 @@ default="auto"
         return offset_of(X, place_of(self, "offset"), place_of(self, "exposure"))
 
     def _target(self, block: Block, survey: Survey | None = None) -> Target:
-        if self._has_classes():
-            return categorical.target_of(block, survey.labels if survey else self.classes_)
         return target_of(block, self._response(), self._offset_of(block.X))
 
     def _check_block(self, block: Block) -> Sums:
-        if self._has_classes():
-            return categorical.checked_sums(block)
         return checked_sums(block, self._target(block), self._response())
 
     def _kept_columns(self) -> NDArray[np.intp] | None:
@@ -301,16 +268,15 @@ default="auto"
     _takes_last_hessian = True
 
     def _first_guess(self, objective: Objective, survey: Survey) -> Array:
-        if self._has_classes():
-            return categorical.first_guess(objective, survey)
         return first_guess(objective, survey)
 
     def _search(
         self, objective: Objective, survey: Survey, sample: Source | None, method: Chosen
     ) -> Search:
         objective = yield from self._made_ready(objective, survey, method)
+        assert isinstance(objective.loss, GeneralizedLoss)
         # The solution of a sample may be out of bounds for other rows.
-        sample = None if getattr(objective.loss, "is_bounded", False) else sample
+        sample = None if objective.loss.is_bounded else sample
         return (yield from super()._search(objective, survey, sample, method))
 
     def _descend(
@@ -324,8 +290,7 @@ default="auto"
     ) -> Generator[Pass, Any, Objective]:
         """The problem as a method takes it, if there is a start in its domain."""
         loss = objective.loss
-        if not isinstance(loss, GeneralizedLoss):
-            return objective
+        assert isinstance(loss, GeneralizedLoss)
         if method.method != "newton":
             # What a method takes as its first curvature must not be indefinite.
             objective = replace(objective, loss=replace(loss, expected=True))
@@ -351,36 +316,18 @@ default="auto"
         self, objective: Objective, found: Minimum, survey: Survey, method: Chosen
     ) -> Passes:
         loss, polish = objective.loss, method.method not in SOLVERS
-        attributes: dict[str, Any]
-        if isinstance(loss, GeneralizedLoss):
-            fit = yield from look_back(objective, found, survey, self.max_iter, polish)
-            found, good = fit.found, fit.goodness
-            coef, intercept = objective.columns.to_user(found.parameters)
-            profiled = loss.response.name == "gaussian" and loss.link == LINKS["identity"]
-            log_likelihood = good.log_likelihood(loss.response, profiled)
-            attributes = {
-                "family_": loss.response,
-                "link_": loss.link,
-                "coef_": coef[0],
-                "intercept_": float(intercept[0]),
-                "_laplace": fit.laplace,
-                "_likelihood": None,
-            }
-        else:
-            seen = categorical.look_back(objective, found, survey, polish)
-            found, known, good = yield from seen
-            coef, intercept = objective.columns.to_user(found.parameters)
-            log_likelihood = -0.5 * good.deviance
-            attributes = {
-                "family_": Categorical(),
-                "link_": LINKS["logit"],
-                "classes_": survey.labels,
-                "coef_": coef,
-                "intercept_": intercept,
-                "_laplace": None,
-                "_likelihood": known,
-            }
-        attributes |= {
+        assert isinstance(loss, GeneralizedLoss)
+        fit = yield from look_back(objective, found, survey, self.max_iter, polish)
+        found, good = fit.found, fit.goodness
+        coef, intercept = objective.columns.to_user(found.parameters)
+        profiled = loss.response.name == "gaussian" and loss.link == LINKS["identity"]
+        log_likelihood = good.log_likelihood(loss.response, profiled)
+        attributes = {
+            "family_": loss.response,
+            "link_": loss.link,
+            "coef_": coef[0],
+            "intercept_": float(intercept[0]),
+            "_laplace": fit.laplace,
             "_places": (place_of(self, "offset"), place_of(self, "exposure")),
             "n_iter_": found.steps,
             "deviance_": good.deviance,
@@ -395,17 +342,10 @@ default="auto"
         }
         return Found(attributes, self._certificate(objective, found, method))
 
-    def _adopt_found(self, found: Found, trace: Trace) -> None:
-        self.__dict__.pop("classes_", None)  # of an earlier fit to labels
-        super()._adopt_found(found, trace)
-
     # --- predicting -------------------------------------------------------------------------
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The mean of the target: always one that the family can have.
-
-        Of a categorical target it is the probability of each class, in the order of
-        `classes_`; ``model.classes_[model.predict(X).argmax(axis=1)]`` is the most probable one.
 
         Parameters
         ----------
@@ -413,7 +353,7 @@ default="auto"
 
         Returns
         -------
-        array of shape (rows,), or (rows, classes)
+        array of shape (rows,)
         """
         return self._apply(X, self._means)
 
@@ -423,8 +363,6 @@ default="auto"
         return eta if offset is None else eta + offset
 
     def _means(self, rows: Any) -> Array:
-        if self._learned_classes():
-            return categorical.probabilities(self, rows)
         return GeneralizedLoss(self.family_, self.link_).mean(self._predictors(rows))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -444,12 +382,6 @@ default="auto"
         """
         check_is_fitted(self)
         source = self._training_source(X, y, sample_weight, reset=False)
-        if self._learned_classes():
-            left, weights = self._pass(source, partial(categorical.deviances, self)).values
-            if not weights.any():
-                raise ValueError(NOTHING)
-            null = -2 * special.xlogy(weights, weights / weights.sum()).sum()
-            return float(explained(left, null))
         total, weighted = self._pass(source, lambda b: self._check_block(present(b))).values[0]
         if not total:
             raise ValueError(NOTHING)

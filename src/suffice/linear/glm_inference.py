@@ -1,7 +1,6 @@
 """What a generalised linear model says about its own uncertainty: `summary` and `predictive`.
 
-A fit keeps the information of its last pass: of one predictor as `Laplace`, of the predictors of
-several classes as `ClassLikelihood`.
+A fit keeps the information of its last pass, as `Laplace`.
 """
 
 from __future__ import annotations
@@ -9,24 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.linear import categorical
-from suffice.linear.class_likelihood import ClassLikelihood
-from suffice.linear.class_prediction import ClassPrediction, predicted_classes
 from suffice.linear.covariance import Bread, checked_kind
 from suffice.linear.glm_loss import GeneralizedLoss
 from suffice.linear.glm_summary import GeneralizedSummary, bread_of, summarize_glm
 from suffice.linear.goodness import MOST_INFORMATION, Goodness
 from suffice.linear.laplace import Laplace, Prediction, prediction
 from suffice.linear.links import Link
-from suffice.linear.logistic_summary import bread_of as bread_of_classes
-from suffice.linear.losses import Softmax
-from suffice.linear.responses import Categorical
 from suffice.linear.summary import checked_level
 from suffice.numerics.double_double import Array
-from suffice.sources import Block
 
 if TYPE_CHECKING:
     from suffice.linear.iterative_model import IterativeLinearModel as Model
@@ -37,15 +28,13 @@ else:
 class GeneralizedInference(Model):
     """Standard errors, tests and predictions that widen, for generalised linear models."""
 
-    _saved_private = ("_laplace", "_likelihood", "_goodness", "_places")
+    _saved_private = ("_laplace", "_goodness", "_places")
 
     _laplace: Laplace | None
-    _likelihood: ClassLikelihood | None
     _goodness: Goodness
 
     family_: Any
     link_: Link
-    classes_: NDArray[Any]
     dispersion_: float
 
     def summary(
@@ -87,31 +76,24 @@ class GeneralizedInference(Model):
 
     @property
     def covariance_(self) -> Array:
-        """Of the estimates, the intercept first, class after class; NaN where they are open."""
+        """Of the estimates, the intercept first; NaN where they are open."""
         return self.summary().covariance
 
     def _bread(self) -> Bread:
         """What sandwich covariances are made of; see `suffice.linear.covariance`."""
-        if self._likelihood is not None:
-            return bread_of_classes(self, self._likelihood)
         return bread_of(self)
 
-    def _codes(self, block: Block) -> NDArray[np.int64]:
-        return categorical.target_of(block, self.classes_).y.astype(np.int64)
-
-    def _known_laplace(self) -> tuple[Laplace, ...]:
-        """How well each predictor is known."""
-        if self._likelihood is not None:
-            return self._likelihood.laplace
+    def _known_laplace(self) -> Laplace:
+        """How well the predictor is known."""
         if self._laplace is None:
             raise ValueError(
                 f"this fit of {self.n_features_in_} columns has no information from which "
                 f"uncertainties could be told: it is computed up to {MOST_INFORMATION} "
                 "parameters, and where it is within float64's range"
             )
-        return (self._laplace,)
+        return self._laplace
 
-    def predictive(self, X: Any, level: float = 0.95) -> Prediction | ClassPrediction:
+    def predictive(self, X: Any, level: float = 0.95) -> Prediction:
         """Where the means of rows may lie, given how well the fit determines its parameters.
 
         Laplace's approximation: the predictor is taken to be normal about its fitted value.
@@ -125,23 +107,15 @@ class GeneralizedInference(Model):
 
         Returns
         -------
-        Prediction, or ClassPrediction of a categorical target
+        Prediction
         """
         check_is_fitted(self)
         level, laplace = checked_level(level), self._known_laplace()
-        if self._learned_classes():
-            return predicted_classes(self, X, laplace, level)
         loss = GeneralizedLoss(self.family_, self.link_)
 
         def both(rows: Any) -> Array:
-            variance = self.dispersion_ * laplace[0].variance(rows)
+            variance = self.dispersion_ * laplace.variance(rows)
             return np.column_stack([self._predictors(rows), np.sqrt(variance)])
 
         eta, deviation = self._apply(X, both).T
         return prediction(loss, eta, deviation, level)
-
-    def _learned_classes(self) -> bool:
-        return isinstance(self.family_, Categorical)
-
-    def _fitted_loss(self) -> Softmax:
-        return categorical.loss_of(self, self.classes_)

@@ -81,10 +81,15 @@ def chosen_response(family: Any, power: float, overdispersion: float) -> Respons
     """The response that a user asks for, by name or as an object."""
     if isinstance(family, Response):
         return family
+    if family in ("categorical", "multinomial"):
+        raise ValueError(
+            f"family={family!r}: labels without an order are for LogisticRegression; with C=np.inf "
+            "and reference_class=… it fits their log odds against one class, without a penalty"
+        )
     if family not in RESPONSES:
         raise ValueError(
-            f"family={family!r} is not known; there are {', '.join(map(repr, RESPONSES))} and "
-            "'categorical', and the classes in suffice.linear.responses"
+            f"family={family!r} is not known; there are {', '.join(map(repr, RESPONSES))}, and the "
+            "classes in suffice.linear.responses"
         )
     if family == "tweedie":
         return Gaussian() if power == 0 else Tweedie(float(power))

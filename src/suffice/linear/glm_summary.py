@@ -16,7 +16,6 @@ import numpy as np
 
 from suffice.linear.covariance import Bread, RowScores, robust
 from suffice.linear.glm_loss import GeneralizedLoss
-from suffice.linear.logistic_summary import fitted_classes
 from suffice.linear.summary import PENALISED, Summary, coefficient_table, column_names
 from suffice.linear.uncertainty import Uncertainty
 from suffice.numerics.double_double import Array
@@ -32,14 +31,11 @@ class GeneralizedSummary(Summary):
     z : array
         Estimate over standard error.
     family, link : str
-    reference : str
-        The class against which those of a categorical target are; else empty.
     deviance, null_deviance, pearson_chi2, dispersion : float
     """
 
     family: str
     link: str
-    reference: str
     deviance: float
     null_deviance: float
     pearson_chi2: float
@@ -50,17 +46,9 @@ class GeneralizedSummary(Summary):
         return self.ratio
 
     def _title(self) -> str:
-        title = f"Generalised linear model: {self.family}, "
-        if not self.targets:
-            return title + f"link {self.link}"
-        return title + f"against {self.reference}: log odds"
-
-    def _target_kind(self) -> str:
-        return "class"
+        return f"Generalised linear model: {self.family}, link {self.link}"
 
     def _facts(self, k: int) -> list[str]:
-        if k < len(self.targets) - 1:
-            return []
         return [
             f"rows {self.n:g}   residual degrees of freedom {self.df_residual:g}   "
             f"dispersion {self.dispersion:.6g}",
@@ -84,24 +72,23 @@ def summarize_glm(
         The rows of the fit, for a covariance that is not "nonrobust".
     clusters : optional
     """
-    bread, laplace, good = model._bread(), model._known_laplace()[0], model._goodness
+    bread, laplace, good = model._bread(), model._known_laplace(), model._goodness
     if source is None:
         roots = bread.root[None] * np.sqrt(good.dispersion)
         uncertainty = Uncertainty(roots, bread.null_space, np.inf)
     else:
         uncertainty = robust(cov, bread, source, model._pass, clusters)
-    estimates = model.coef_.T[laplace.kept]
+    estimates = model.coef_[laplace.kept]
     if laplace.intercept:
         estimates = np.concatenate([[model.intercept_], estimates])
-    several = estimates.ndim == 2
     names = column_names(model, False)
     kept = tuple(names[j] for j in laplace.kept)
     return GeneralizedSummary(
         names=(("intercept",) if laplace.intercept else ()) + kept,
-        targets=tuple(map(str, fitted_classes(model))) if several else (),
+        targets=(),
         **coefficient_table(estimates, uncertainty, level),
         n=good.weight,
-        df_model=good.n_parameters - laplace.intercept * np.size(model.intercept_),
+        df_model=good.n_parameters - laplace.intercept,
         df_residual=good.df_residual,
         n_parameters=good.n_parameters,
         log_likelihood=model.log_likelihood_,
@@ -110,7 +97,6 @@ def summarize_glm(
         notes=(PENALISED,) if model.alpha > 0 else (),
         family=model.family_.name,
         link=model.link_.label,
-        reference=str(model.classes_[model._fitted_loss().reference]) if several else "",
         deviance=good.deviance,
         null_deviance=good.null_deviance,
         pearson_chi2=good.pearson,

@@ -230,7 +230,7 @@ def look_back(
     goodness = Goodness.of(loss.response, at.sums.values[0], n_parameters)
     if loss.response.base_takes_dispersion:
         goodness = yield from _with_base(objective, loss.response, goodness)
-    return Fit(warned(found, loss.response.domain == "unit", goodness), laplace, goodness)
+    return Fit(_warned(found, loss.response.domain == "unit", goodness), laplace, goodness)
 
 
 def _whole(method: Generator[Pass, Any, T]) -> Generator[Any, Any, T]:
@@ -311,7 +311,7 @@ def _with_base(
     return replace(goodness, base=float(sums.values[0]))
 
 
-def warned(found: Minimum, of_probabilities: bool, goodness: Goodness) -> Minimum:
+def _warned(found: Minimum, of_probabilities: bool, goodness: Goodness) -> Minimum:
     """A minimum that says so if the likelihood has no maximum."""
     perfect = of_probabilities and goodness.deviance < 1e-10 * goodness.weight
     blind = perfect or found.rank < found.parameters.size

@@ -26,7 +26,6 @@ from suffice.statistics.curvature import Derivatives
 __all__ = [
     "RESPONSES",
     "Binomial",
-    "Categorical",
     "Exponential",
     "Gamma",
     "Gaussian",
@@ -191,17 +190,6 @@ class Binomial(Response):
         successes = y * trials
         ways = gammaln(trials + 1) - gammaln(successes + 1) - gammaln(trials - successes + 1)
         return np.asarray(trials * base + ways)
-
-
-@register
-@dataclass(frozen=True)
-class Categorical:
-    """Labels of classes, which have no one mean but a probability each.
-
-    With the probabilities p the variance is diag(p) − p pᵀ: see `suffice.linear.categorical`.
-    """
-
-    name = "categorical"
 
 
 RESPONSES: dict[str, type[Response]] = {

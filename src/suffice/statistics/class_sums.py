@@ -4,11 +4,10 @@ For each label: its rows, their weight, the weighted sum of each column over the
 label, and the weight of the cells that are missing (NaN), column by column.
 
 **Exactness.**  Sums of whole numbers are exact below 2⁵³, and so is every merge and every
-subtraction of them.  Else the statistic carries a bound on the error of each sum: n additions of
-numbers of one sign err by at most n u of their sum, u = 2⁻⁵³; merging adds the parts' bounds and
-a rounding of the result, and so does subtracting.  The weights of the classes are added in
-double-double, and have a bound of their own: weights far larger than those that stay take their
-digits with them.
+subtraction of them.  Else n additions of numbers of one sign err by at most ε = n u of their sum,
+u = 2⁻⁵³, and sums S of which a part P is taken away by at most ε (S + P) = ε (S − P) + 2 ε P: one
+share of every sum, and one number more for what has left.  Weights of classes are added in
+double-double.
 
 Labels are sorted and distinct, and of one kind: booleans, integers, floats or text.  They may
 appear in any part: merging unites them, and a class whose last row is taken away is gone.
@@ -17,7 +16,7 @@ appear in any part: merging unites them, and a class whose last row is taken awa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -61,10 +60,11 @@ class ClassSums:
         Weighted sums over the cells that are there, none of them negative.
     missing : float64 array of shape (classes, columns), or (classes, 0) if no cell is missing
         Weight of the cells that are not there.
-    error, missing_error : float64 arrays of shape (classes, columns), or (classes, 0) if exact
-        Bounds on the errors of `sums`, and on those of `missing`.
-    weight_error : float64 array of shape (classes,)
-        Bounds on the errors of `weight`.
+    rounding : float
+        By which share of itself a sum, or the weight of missing cells, may be wrong; 0 if all of
+        them are exact.
+    lost, lost_weight : float
+        By how much more, sums and weights, because rows were taken away.
 
     Examples
     --------
@@ -83,26 +83,27 @@ class ClassSums:
     weight: DoubleDouble
     sums: Array
     missing: Array
-    error: Array
-    missing_error: Array
-    weight_error: Array
+    rounding: float = 0.0
+    lost: float = 0.0
+    lost_weight: float = 0.0
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be sums of some classes."""
-        tables = [value for name, value in vars(self).items() if name != "weight"]
+        tables = self.labels, self.rows, self.sums, self.missing
         if not all(isinstance(table, np.ndarray) for table in tables) or self.sums.ndim != 2:
             raise ValueError("its sums are no arrays of classes and columns")
         k, d = len(self.labels), self.sums.shape[1]
-        of_classes = (self.labels, self.rows, self.weight, self.weight_error)
-        if any(v.shape != (k,) for v in of_classes) or self.weight_error.dtype != np.float64:
+        if any(v.shape != (k,) for v in (self.labels, self.rows, self.weight)):
             raise ValueError("its classes do not fit together")
         if self.rows.dtype != np.int64:
             raise ValueError("its rows are not counted in 64-bit integers")
         if self.sums.shape != (k, d) or self.sums.dtype != np.float64:
             raise ValueError("its sums do not fit its classes")
-        for rest in (self.missing, self.error, self.missing_error):
-            if rest.shape not in ((k, d), (k, 0)) or rest.dtype != np.float64:
-                raise ValueError("its missing cells and errors do not fit its sums")
+        if self.missing.shape not in ((k, d), (k, 0)) or self.missing.dtype != np.float64:
+            raise ValueError("its missing cells do not fit its sums")
+        for error in (self.rounding, self.lost, self.lost_weight):
+            if type(error) is not float or not error >= 0:
+                raise ValueError(f"its errors are none: {error!r}")
 
     @classmethod
     def zero(cls, n_columns: int) -> ClassSums:
@@ -113,9 +114,6 @@ class ClassSums:
             weight=DoubleDouble.zeros(0),
             sums=np.zeros((0, n_columns)),
             missing=np.zeros((0, 0)),
-            error=np.zeros((0, 0)),
-            missing_error=np.zeros((0, 0)),
-            weight_error=np.zeros(0),
         )
 
     @classmethod
@@ -145,28 +143,25 @@ class ClassSums:
         if X.shape[0] == 0:
             return cls.zero(X.shape[1])
         labels, codes = coded(y)
-        k, none = len(labels), np.zeros((len(labels), 0))
+        k = len(labels)
         rows = np.bincount(codes, minlength=k)
         sums, exact = group_totals(X, codes, k, weight)
-        missing, whole = none, True
+        missing = np.zeros((k, 0))
         if np.isnan(sums.max(initial=0.0)):
             absent, X = split_missing(X)
             missing, whole = group_totals(absent, codes, k, weight)
             sums, exact = group_totals(X, codes, k, weight)
+            exact &= whole
         total = weight_of_classes(codes, rows, weight)
         if _overflow(sums, total.hi):
             raise FloatingPointError(TOO_LARGE)
-        unit = (rows[:, None] + 2) * UNIT
-        counted = weight is None or bool((np.rint(weight) == weight).all())
         return cls(
             labels=labels,
             rows=rows,
             weight=total,
             sums=sums,
             missing=missing,
-            error=none if exact else unit * sums,
-            missing_error=none if whole else unit * missing,
-            weight_error=np.where(counted & (total.hi < MOST_EXACT), 0.0, ERROR_UNIT * total.hi),
+            rounding=0.0 if exact else float(rows.max() + 2) * UNIT,
         )
 
     @classmethod
@@ -187,21 +182,18 @@ class ClassSums:
             sums, missing, weight = added("sums"), added("missing"), stacked(weights).sum()
         if _overflow(sums, weight.hi):
             raise ValueError(TOO_LARGE_TOGETHER)
-        error, missing_error = added("error"), added("missing_error")
-        roundings = len(parts) * UNIT
-        if error.shape[1] or sums.max(initial=0.0) >= MOST_EXACT:
-            error = _both(error, roundings * sums)
-        if missing_error.shape[1]:
-            missing_error = missing_error + roundings * missing
+        rounding = max(part.rounding for part in parts)
+        if rounding or sums.max(initial=0.0) >= MOST_EXACT:
+            rounding += len(parts) * UNIT
         return cls(
             labels=labels,
             rows=added("rows"),
             weight=weight,
             sums=sums,
             missing=missing,
-            error=error,
-            missing_error=missing_error,
-            weight_error=_with_rounding(added("weight_error"), len(parts) * weight.hi),
+            rounding=rounding,
+            lost=float(sum(part.lost for part in parts)),
+            lost_weight=float(sum(part.lost_weight for part in parts)),
         )
 
     def subtract(self, part: ClassSums) -> ClassSums:
@@ -215,11 +207,14 @@ class ClassSums:
         part = part.placed(self.labels)
         stay = self.rows > part.rows
         weight = (self.weight - part.weight)[stay]
-        weight_error = _with_rounding(self.weight_error + part.weight_error, self.weight.hi)[stay]
-        sums, error = _left((self.sums, self.error), (part.sums, part.error), stay)
-        missing, missing_error = _left(
-            (self.missing, self.missing_error), (part.missing, part.missing_error), stay
-        )
+        rounding = max(self.rounding, part.rounding)
+        lost = self.lost + part.lost + 2 * rounding * part.sums.max(initial=0.0)
+        lost_weight = self.lost_weight + part.lost_weight
+        if rounding:
+            lost_weight += 2 * rounding * part.missing.max(initial=0.0)
+            lost_weight += ERROR_UNIT * self.weight.hi.max()
+        sums = _left(self.sums[stay], part.sums[stay], lost)
+        missing = _left(self.missing[stay], part.missing[stay], lost_weight)
         if (part.rows > self.rows).any() or not (weight.hi > 0).all():
             raise ValueError(TOO_MUCH)
         return ClassSums(
@@ -228,9 +223,9 @@ class ClassSums:
             weight=weight,
             sums=sums,
             missing=missing if missing.any() else missing[:, :0],
-            error=error,
-            missing_error=missing_error if missing.any() else missing_error[:, :0],
-            weight_error=weight_error,
+            rounding=rounding + UNIT if rounding else 0.0,
+            lost=float(lost),
+            lost_weight=float(lost_weight),
         )
 
     def placed(self, labels: NDArray[Any]) -> Self:
@@ -242,15 +237,13 @@ class ClassSums:
         def place(values: Any) -> Any:
             return placed(values, positions, len(labels))
 
-        return type(self)(
+        return replace(
+            self,
             labels=labels,
             rows=place(self.rows),
             weight=place(self.weight),
             sums=place(self.sums),
             missing=place(self.missing),
-            error=place(self.error),
-            missing_error=place(self.missing_error),
-            weight_error=place(self.weight_error),
         )
 
     @property
@@ -260,15 +253,24 @@ class ClassSums:
             return self.weight.round()[:, None]
         # In double-double: beside heavy cells that are missing, light ones keep their digits.
         there = (self.weight[:, None] - self.missing).round()
-        if not self.missing_error.shape[1]:
-            return there
         # What rounding may have left of a class without a value is nothing.
-        return np.where(there > self.missing_error + self.weight_error[:, None], there, 0.0)
+        return there if self.is_exact else np.where(there > self.weight_error, there, 0.0)
 
     @property
     def is_exact(self) -> bool:
         """Whether nothing was rounded."""
-        return not self.error.shape[1] and not self.missing_error.shape[1]
+        return self.rounding == 0
+
+    @property
+    def error(self) -> Array:
+        """Bounds on the errors of `sums`: of its shape, or (1, 1) if it is exact."""
+        return np.zeros((1, 1)) if self.is_exact else self.rounding * self.sums + self.lost
+
+    @property
+    def weight_error(self) -> Array:
+        """Bounds on the errors of `cell_weight`: of its shape, or (1, 1)."""
+        missing = self.missing if self.missing.shape[1] else np.zeros((1, 1))
+        return self.rounding * missing + self.lost_weight
 
     @property
     def count(self) -> int:
@@ -283,19 +285,13 @@ class ClassSums:
     @property
     def nbytes(self) -> int:
         """Bytes that the arrays take."""
-        kept = (self.sums, self.missing, self.error, self.missing_error)
-        return sum(table.nbytes for table in kept) + 40 * len(self.labels)
+        return self.sums.nbytes + self.missing.nbytes + 32 * len(self.labels)
 
 
 def _overflow(*tables: Array) -> bool:
     """Whether the sum of a table, over all classes and columns, is more than float64 can hold."""
     with np.errstate(over="ignore"):
         return not all(np.isfinite(table.sum()) for table in tables)
-
-
-def _with_rounding(error: Array, weight: Array) -> Array:
-    """Bounds on the errors of weights, after sums of them in double-double that were rounded."""
-    return np.where(error > 0, error + 4 * UNIT**2 * weight, 0.0)
 
 
 def _added(tables: Sequence[Any], places: Sequence[NDArray[np.int64]], n_classes: int) -> Any:
@@ -314,21 +310,11 @@ def _added(tables: Sequence[Any], places: Sequence[NDArray[np.int64]], n_classes
     return total
 
 
-def _left(
-    whole: tuple[Array, Array], part: tuple[Array, Array], stay: NDArray[np.bool_]
-) -> tuple[Array, Array]:
-    """Sums and their errors when a part is taken away, in the classes that stay."""
-    sums = _both(whole[0], -part[0])[stay]
-    error = _both(whole[1], part[1])[stay]
-    if error.shape[1]:
-        error = error + UNIT * np.abs(sums)
-    if (sums < (-error if error.shape[1] else 0.0)).any():
+def _left(whole: Array, part: Array, lost: float) -> Array:
+    """Sums when a part is taken away; none of them is negative but for what may be lost."""
+    if not part.shape[1]:
+        return whole
+    left = (whole if whole.shape[1] else 0.0) - part
+    if (left < -lost).any():
         raise ValueError(TOO_MUCH)
-    return np.maximum(sums, 0.0), error
-
-
-def _both(a: Array, b: Array) -> Array:
-    """The sum of two tables; one without columns is none."""
-    if a.shape[1] == b.shape[1]:
-        return a + b
-    return a if a.shape[1] else b
+    return np.maximum(left, 0.0)
