@@ -389,7 +389,7 @@ def test_what_is_refused():
 
 
 def test_doubtful_integrals_say_so():
-    rough = Density(lambda x: np.log(1 + np.sin(1e4 * x)), support=(0.0, 1.0))
+    rough = Density(lambda x: np.log(1 + np.sin(200 * x)), support=(0.0, 1.0))
     with pytest.warns(ConvergenceWarning, match="bounded by"):
         found = BayesClassifier([rough, stats.uniform()]).error()
     covers(found, 0.5 - 0.5 / np.pi)
