@@ -237,7 +237,7 @@ class MultivariateT(ReadOnly):
         return np.asarray(self.centre + stretch[..., None] * normal[..., 0])
 
 
-def log_det(root: Array) -> Array:
+def log_det(root: NDArray[Any]) -> Array:
     """log |L Lᵀ| of Cholesky factors L."""
     return np.asarray(2.0 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1))
 

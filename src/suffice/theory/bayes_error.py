@@ -84,6 +84,9 @@ def by_quadrature(ideal: BayesClassifier, rule: Any, tolerance: float | None) ->
     def functions(X: Array) -> Array:
         return _lost(ideal, rule, X)
 
+    def pieces(X: Array) -> NDArray[np.int64]:
+        return _chosen(ideal, rule, X, ideal.predict_joint_log_proba(X))
+
     wanted = tolerance
     if wanted is None:
         d = ideal.densities[0].dimension
@@ -93,7 +96,7 @@ def by_quadrature(ideal: BayesClassifier, rule: Any, tolerance: float | None) ->
             raise ValueError('sums are for one dimension: use method="monte-carlo"')
         found, method = summed(functions, ideal.densities), "sum"
     else:
-        found, method = integrated(functions, ideal.densities, wanted), "quadrature"
+        found, method = integrated(functions, ideal.densities, wanted, pieces), "quadrature"
     value, mass = found.value.tolist()
     if not abs(1.0 - mass) < MISSING:
         raise ValueError(
@@ -101,7 +104,7 @@ def by_quadrature(ideal: BayesClassifier, rule: Any, tolerance: float | None) ->
             "narrow or too steep to be found; give Density(…, support=(lower, upper)), or "
             'method="monte-carlo"'
         )
-    # Beside a kink two rules may agree by chance: less than the tolerance is not claimed.
+    # Two rules may agree by chance: less than the tolerance is not claimed.
     bound = max(float(found.error[0]), wanted) + abs(1.0 - mass)
     if bound > 10 * wanted:
         warnings.warn(

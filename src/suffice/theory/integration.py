@@ -13,6 +13,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.integrate import cubature
 
 from suffice.numerics.double_double import Array
@@ -32,13 +33,16 @@ MOST_TERMS = 1 << 24
 ALL = (1.0 - 1e-15,)
 """Probability at which a sum may stop."""
 
+GRID = 100
+"""Points between two cuts by which changes are found."""
+
 MISSING = 1e-4
 """Probability that may be missing, or too much, before a density counts as none."""
 
 TOLERANCE = {1: 1e-10, 2: 1e-4}
 """Errors at which to stop, by dimension."""
 
-MOST_CUTS = {1: 300, 2: 2000}
+MOST_CUTS = {1: 150, 2: 2000}
 """Cells that are cut at most."""
 
 Integrand = Callable[[Array], Array]
@@ -96,8 +100,17 @@ def summed(
     return Integral(total, error, int(min(start, high + 1.0) - low))
 
 
-def integrated(functions: Integrand, densities: Sequence[Density], tolerance: float) -> Integral:
-    """Integrals over the supports of densities of one or two dimensions."""
+def integrated(
+    functions: Integrand,
+    densities: Sequence[Density],
+    tolerance: float,
+    pieces: Callable[[Array], NDArray[np.int64]] | None = None,
+) -> Integral:
+    """Integrals over the supports of densities of one or two dimensions.
+
+    On the line the functions may have kinks and jumps where `pieces`, a number for each point,
+    changes: there it is cut, so that each cell sees a smooth function.
+    """
     d = densities[0].dimension
     ends = np.stack([_ends(density) for density in densities])
     low, high = ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
@@ -115,6 +128,8 @@ def integrated(functions: Integrand, densities: Sequence[Density], tolerance: fl
 
     # In the plane SciPy finds its cells by itself.
     marks = cuts if d == 1 else cuts[:0]
+    if d == 1 and pieces is not None:
+        marks = np.concatenate([cuts, _changes(pieces, np.clip(cuts[:, 0], low, high))])
     edges = [np.unique(np.clip([*marks[:, j], low[j], high[j]], low[j], high[j])) for j in range(d)]
     edges = [(edge - o) / s for edge, o, s in zip(edges, origin, scale, strict=True)]
     n_cells = np.prod([len(edge) - 1 for edge in edges])
@@ -146,6 +161,20 @@ def _cuts(draws: Array) -> Array:
     cuts = np.quantile(draws, CUTS, axis=0)
     away = (cuts[-1] - cuts[0]) * BEYOND[:, None]
     return np.concatenate([cuts[0] - away, cuts, cuts[-1] + away])
+
+
+def _changes(pieces: Callable[[Array], NDArray[np.int64]], cuts: Array) -> Array:
+    """Where a function of the line changes its value, by bisection between points of a grid."""
+    finite = np.unique(cuts[np.isfinite(cuts)])
+    grid = np.linspace(finite[:-1], finite[1:], GRID, axis=1).ravel()[:, None]
+    values = pieces(grid) if len(grid) else np.zeros(0, np.int64)
+    first = np.flatnonzero(values[1:] != values[:-1])
+    low, high = grid[first], grid[first + 1]
+    for _ in range(60 if len(first) else 0):
+        middle = 0.5 * (low + high)
+        same = (pieces(middle) == values[first])[:, None]
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    return high
 
 
 def _unit(cuts: Array, low: Array, high: Array) -> tuple[Array, Array]:
