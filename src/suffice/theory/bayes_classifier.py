@@ -10,8 +10,8 @@ for two Gaussians at a Mahalanobis distance Δ and equal priors Φ(−Δ/2).  It
 densities: a classifier that learned from rows can only come near it.
 
 **By quadrature** in one and two dimensions (a sum for whole numbers): the interval is the integral
-and what bounds its error, at least the tolerance.  The probability of everything is integrated beside it; what that misses
-of 1 is added to the bound.
+and what bounds its error, at least the tolerance.  The probability of everything is integrated
+beside it; what that misses of 1 is added to the bound.
 
 **By Monte Carlo** in any: rows are drawn from the classes, and 1 − max P(c | x) is averaged, which
 varies less than how often the rule errs (Rao and Blackwell); or the wrong ones are counted.  The
