@@ -6,7 +6,6 @@ import copy
 import itertools
 import math
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -246,51 +245,7 @@ def test_small_integers_do_not_wrap_around():
     assert BetaBernoulli().given(np.uint8(255), np.uint8(255)).alpha == 256.0
 
 
-# --- the ends of float64 ------------------------------------------------------------------------
-
-
-def everything(pair):
-    """Whatever can be asked of a pair that has a proper distribution."""
-    for ask in ("mean", "variance", "interval"):
-        yield from flat(getattr(pair, ask)())
-    yield from flat(pair.sample(2, 0))
-    predicted = pair.predictive()
-    yield from flat((predicted.mean(), predicted.variance()))
-    rows = TABLE if isinstance(pair, NormalInverseWishart) else ROWS
-    yield from flat(predicted.log_density(rows))
-
-
-@pytest.mark.parametrize("size", [1e300, 1e-300])
-@pytest.mark.parametrize(
-    ("make", "rows"),
-    [
-        (lambda s: BetaBernoulli(s, s), ROWS),
-        (lambda s: DirichletCategorical([s, 1.0, s]), [0, 2, 2]),
-        (lambda s: GammaPoisson(s, s), ROWS),
-        (lambda s: NormalNormal(kappa=s), ROWS),
-        (lambda s: NormalNormal(noise_variance=s), ROWS),
-        (lambda s: NormalInverseGamma(kappa=s, alpha=5.0), ROWS),
-        (lambda s: NormalInverseGamma(beta=s, alpha=5.0), ROWS),
-        (lambda s: NormalInverseWishart([0.0, 0.0], s, 8.0), TABLE),
-        (lambda s: NormalInverseWishart([0.0, 0.0], 1.0, 8.0, s), TABLE),
-    ],
-)
-def test_huge_and_tiny_hyper_parameters(make, rows, size):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        if isinstance(make(size), DirichletCategorical):
-            assert not np.isnan(make(size).mean()).any()
-        else:
-            assert not any(np.isnan(value).any() for value in everything(make(size)))
-        assert np.isfinite(make(size).log_evidence(rows))
-
-
-@pytest.mark.parametrize("a", [1e-300, 1e300])
-def test_evidence_at_the_ends(a):
-    """Of one row each, in closed form: ½ for a coin alike on both sides, and a Gaussian's."""
-    assert BetaBernoulli(a, a).log_evidence([1]) == pytest.approx(math.log(0.5), rel=1e-15)
-    expected = stats.norm(0.0, math.sqrt(1.0 + 1.0 / a)).logpdf(1.0)
-    assert NormalNormal(0.0, a).log_evidence([1.0]) == pytest.approx(expected, rel=1e-12)
+# --- the ends of the range ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -300,14 +255,10 @@ def test_evidence_at_the_ends(a):
         lambda: DirichletCategorical([1e308, 1e308]),
         lambda: GammaPoisson(1e308, 1.0),
         lambda: NormalNormal(mu=1e200),
-        lambda: NormalNormal(kappa=1e-310),
-        lambda: NormalNormal(noise_variance=1e-310),
         lambda: NormalInverseGamma(mu=1e200),
         lambda: NormalInverseGamma(alpha=1e308),
-        lambda: NormalInverseGamma(alpha=1e-310),
         lambda: NormalInverseGamma(beta=10**400),
         lambda: NormalInverseWishart([1e200]),
-        lambda: NormalInverseWishart([0.0], kappa=1e-310),
     ],
 )
 def test_numbers_beyond_the_range_are_refused(make):
@@ -325,14 +276,6 @@ def test_weights_and_rows_beyond_the_range():
         NormalNormal(noise_variance=1e-300).log_evidence([1e5])
     with pytest.raises(ValueError, match="draws are int64"):
         GammaPoisson(1e30, 1.0).predictive().sample(2, 0)
-
-
-def test_variances_of_a_strong_covariance():
-    """With ν = s and Ψ = s C the entries vary by (C²ᵢⱼ + Cᵢᵢ Cⱼⱼ) / s, to the order of 1/s²."""
-    C = np.array([[2.0, 0.5], [0.5, 1.0]])
-    found = NormalInverseWishart([0.0, 0.0], 1.0, 1e200, 1e200 * C).variance().covariance
-    expected = (C * C + np.outer(np.diag(C), np.diag(C))) / 1e200
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 # --- shapes -------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from suffice.numerics.double_double import (
     DOUBLE_DOUBLE_UNIT,
     UNIT,
     DoubleDouble,
-    cross_difference,
     quick_two_sum,
     two_product,
     two_sum,
@@ -296,26 +295,6 @@ def test_operations_leave_their_operands_alone():
     assert not np.shares_memory(a.round(), a.hi)
     for word, before in zip((a.hi, a.lo, b.hi, b.lo), words, strict=True):
         assert np.array_equal(word, before)
-
-
-@pytest.mark.parametrize(
-    "numbers",
-    [
-        (3.0, 1e16 + 2.0, 3e16, 1.0, 7.0),
-        (1e10, 1.0, 1e10, 1.0 + 1e-8, 1.0 + 1e-8),
-        (1e300, 1e300, 1e299, 1e300, 1e305),
-        (1e-300, 1e-300, 3e-300, 1e-301, 1e-306),
-        (0.0, 1e300, 1e-200, 1e-200, 1e-300),
-        (1e-200, 1e-200, 0.0, 1e300, 1e-300),
-        (2.0, 0.0, 0.0, 3.0, 5.0),
-        (-1e-9, 3.0, 1e-9, -3.0 - 2.0**-50, 1.0),
-    ],
-)
-def test_differences_of_products(numbers):
-    a, d, b, c, over = map(Fraction, numbers)
-    expected = (a * d - b * c) / over
-    found = Fraction(float(cross_difference(*numbers)))
-    assert abs(found - expected) <= Fraction(2.0**-51) * abs(expected)
 
 
 def test_a_double_double_is_frozen_and_travels():

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from suffice.bayes.beta_bernoulli import BetaBernoulli as BetaBernoulli
-    from suffice.bayes.coefficient_prior import CoefficientPrior as CoefficientPrior
     from suffice.bayes.conjugate import Conjugate as Conjugate
     from suffice.bayes.conjugate import Interval as Interval
     from suffice.bayes.dirichlet_categorical import DirichletCategorical as DirichletCategorical
@@ -22,37 +21,38 @@ if TYPE_CHECKING:
     from suffice.bayes.normal_inverse_wishart import MeanAndCovariance as MeanAndCovariance
     from suffice.bayes.normal_inverse_wishart import NormalInverseWishart as NormalInverseWishart
     from suffice.bayes.normal_normal import NormalNormal as NormalNormal
-    from suffice.bayes.predictive_counts import BetaBinomial as BetaBinomial
-    from suffice.bayes.predictive_counts import CategoricalShares as CategoricalShares
-    from suffice.bayes.predictive_counts import NegativeBinomial as NegativeBinomial
-    from suffice.bayes.predictive_numbers import MultivariateT as MultivariateT
-    from suffice.bayes.predictive_numbers import StudentT as StudentT
-    from suffice.bayes.pseudo_scatter import PseudoScatter as PseudoScatter
-    from suffice.bayes.smoothing import log_smoothed_share as log_smoothed_share
-    from suffice.bayes.smoothing import smoothed_share as smoothed_share
+    from suffice.bayes.predictive import BetaBinomial as BetaBinomial
+    from suffice.bayes.predictive import CategoricalShares as CategoricalShares
+    from suffice.bayes.predictive import MultivariateT as MultivariateT
+    from suffice.bayes.predictive import NegativeBinomial as NegativeBinomial
+    from suffice.bayes.predictive import StudentT as StudentT
+    from suffice.bayes.priors.coefficients import CoefficientPrior as CoefficientPrior
+    from suffice.bayes.priors.scatter import PseudoScatter as PseudoScatter
+    from suffice.bayes.priors.shares import log_smoothed_share as log_smoothed_share
+    from suffice.bayes.priors.shares import smoothed_share as smoothed_share
 
 # Public name → the module that defines it, imported when the name is first used: a model that
 # needs one prior does not wait for all.
 _PUBLIC = {
     "BetaBernoulli": "suffice.bayes.beta_bernoulli",
-    "BetaBinomial": "suffice.bayes.predictive_counts",
-    "CategoricalShares": "suffice.bayes.predictive_counts",
-    "CoefficientPrior": "suffice.bayes.coefficient_prior",
+    "BetaBinomial": "suffice.bayes.predictive",
+    "CategoricalShares": "suffice.bayes.predictive",
+    "CoefficientPrior": "suffice.bayes.priors.coefficients",
     "Conjugate": "suffice.bayes.conjugate",
     "DirichletCategorical": "suffice.bayes.dirichlet_categorical",
     "GammaPoisson": "suffice.bayes.gamma_poisson",
     "Interval": "suffice.bayes.conjugate",
     "MeanAndCovariance": "suffice.bayes.normal_inverse_wishart",
     "MeanAndVariance": "suffice.bayes.normal_inverse_gamma",
-    "MultivariateT": "suffice.bayes.predictive_numbers",
-    "NegativeBinomial": "suffice.bayes.predictive_counts",
+    "MultivariateT": "suffice.bayes.predictive",
+    "NegativeBinomial": "suffice.bayes.predictive",
     "NormalInverseGamma": "suffice.bayes.normal_inverse_gamma",
     "NormalInverseWishart": "suffice.bayes.normal_inverse_wishart",
     "NormalNormal": "suffice.bayes.normal_normal",
-    "PseudoScatter": "suffice.bayes.pseudo_scatter",
-    "StudentT": "suffice.bayes.predictive_numbers",
-    "log_smoothed_share": "suffice.bayes.smoothing",
-    "smoothed_share": "suffice.bayes.smoothing",
+    "PseudoScatter": "suffice.bayes.priors.scatter",
+    "StudentT": "suffice.bayes.predictive",
+    "log_smoothed_share": "suffice.bayes.priors.shares",
+    "smoothed_share": "suffice.bayes.priors.shares",
 }
 
 __all__ = [

@@ -17,21 +17,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv, xlog1py, xlogy
+from scipy.special import betaincinv, xlog1py, xlogy
 
+from suffice.bayes.checks import ANY, numbers, plain, shown
 from suffice.bayes.conjugate import Conjugate, Interval, shortest
-from suffice.bayes.predictive_counts import BetaBinomial
-from suffice.bayes.pseudo_statistics import Counts, stacked, summed
-from suffice.bayes.rises import log_shares_evidence
-from suffice.bayes.smoothing import smoothed_share
-from suffice.bayes.values import ANY, numbers, plain, shown
+from suffice.bayes.predictive import BetaBinomial
+from suffice.bayes.priors.shares import smoothed_share
+from suffice.bayes.statistics import CategoryCounts, stacked_sums, summed
 from suffice.families import Bernoulli, Beta, SufficientSums
 from suffice.families.dirichlet import log_partition
 from suffice.families.sampling import number_of_draws
 from suffice.numerics.double_double import Array
-
-LEAST = float(np.finfo(np.float64).tiny)
-"""The least normal number of float64."""
 
 
 class BetaBernoulli(Conjugate):
@@ -66,7 +62,7 @@ class BetaBernoulli(Conjugate):
 
     def __init__(self, alpha: Any = 1.0, beta: Any = 1.0) -> None:
         both = numbers("alpha", alpha, 0.0), numbers("beta", beta, 0.0)
-        self._begin(Counts(np.stack(np.broadcast_arrays(*both), axis=-1)))
+        self._begin(CategoryCounts(np.stack(np.broadcast_arrays(*both), axis=-1)))
 
     @classmethod
     def flat(cls) -> Self:
@@ -108,7 +104,7 @@ class BetaBernoulli(Conjugate):
             return plain(counts[..., 0] / total * (counts[..., 1] / total) / (total + 1.0))
 
     def quantile(self, q: Any) -> Any:
-        return plain(share_quantile(np.asarray(self.alpha), np.asarray(self.beta), self._asked(q)))
+        return plain(betaincinv(self.alpha, self.beta, self._asked(q)))
 
     def _shortest(self, level: float) -> Interval:
         return shortest_shares(self, np.asarray(self.alpha), np.asarray(self.beta), level)
@@ -133,16 +129,16 @@ class BetaBernoulli(Conjugate):
     def given(self, ones: Any, zeros: Any) -> Self:
         """What is known once so many ones and zeros were seen, too: arrays of shape (…)."""
         both = numbers("ones", ones, 0.0, most=ANY), numbers("zeros", zeros, 0.0, most=ANY)
-        return self._added(Counts(np.stack(np.broadcast_arrays(*both), axis=-1)))
+        return self._added(CategoryCounts(np.stack(np.broadcast_arrays(*both), axis=-1)))
 
-    def summarize(self, data: Any, sample_weight: Any = None) -> Counts:
+    def summarize(self, data: Any, sample_weight: Any = None) -> CategoryCounts:
         return _of_sums(summed(Bernoulli(), data, sample_weight))
 
     def _is_statistic(self, data: Any) -> bool:
-        return isinstance(data, SufficientSums | Counts)
+        return isinstance(data, SufficientSums | CategoryCounts)
 
-    def _as_statistic(self, value: Any) -> Counts:
-        if isinstance(value, Counts):
+    def _as_statistic(self, value: Any) -> CategoryCounts:
+        if isinstance(value, CategoryCounts):
             return value
         if isinstance(value, SufficientSums):
             if value.total.shape != (1,) or not 0 <= value.total.hi[0] <= value.weight.hi:
@@ -153,7 +149,7 @@ class BetaBernoulli(Conjugate):
             f"got {type(value).__name__}; for counts in arrays write given(ones, zeros)"
         )
 
-    def _log_evidence(self, prior: Counts, rows: Counts) -> Array:
+    def _log_evidence(self, prior: CategoryCounts, rows: CategoryCounts) -> Array:
         return log_shares_evidence(prior.counts, rows.counts)
 
     def __repr__(self) -> str:
@@ -186,22 +182,6 @@ def modes(alpha: Array, asked: Any) -> Array:
     return np.asarray(inside)
 
 
-def share_quantile(a: Array, b: Array, q: Array) -> Array:
-    """Quantiles of beta distributions, also where they are smaller than any float64.
-
-    SciPy's end at float64's least normal number.  Below it the distribution function is
-    xᵃ / (a B(a, b)), which has a logarithm.
-    """
-    found = betaincinv(a, b, q)
-    below = (found <= LEAST) & (betainc(a, b, found) > q)
-    if not below.any():
-        return np.asarray(found)
-    with np.errstate(divide="ignore", over="ignore", under="ignore"):
-        whole = log_partition(np.stack(np.broadcast_arrays(a, b), axis=-1))
-        exponent = (np.log(q) + np.log(a) + whole) / a
-        return np.where(below, np.exp(np.where(below, exponent, 0.0)), found)
-
-
 def shortest_shares(asked: Any, a: Array, b: Array, level: float) -> Interval:
     """The shortest intervals of beta distributions."""
     if ((a < 1) & (b < 1)).any():
@@ -210,14 +190,19 @@ def shortest_shares(asked: Any, a: Array, b: Array, level: float) -> Interval:
             'interval is the shortest; take kind="equal-tailed"'
         )
     return shortest(
-        lambda q: share_quantile(a, b, q),
+        lambda q: betaincinv(a, b, q),
         lambda x: xlogy(a - 1.0, x) + xlog1py(b - 1.0, -x),
         level,
         np.broadcast_shapes(a.shape, b.shape),
     )
 
 
-def _of_sums(sums: Any) -> Counts:
-    ones = stacked(sums, "total")[..., 0]
-    zeros = stacked(sums, "weight") - ones
-    return Counts(np.stack([ones.round(), zeros.round()], axis=-1))
+def _of_sums(sums: Any) -> CategoryCounts:
+    ones = stacked_sums(sums, "total")[..., 0]
+    zeros = stacked_sums(sums, "weight") - ones
+    return CategoryCounts(np.stack([ones.round(), zeros.round()], axis=-1))
+
+
+def log_shares_evidence(alpha: Array, counts: Array) -> Array:
+    """log B(α + n) − log B(α) along the last axis, B the beta function of several arguments."""
+    return log_partition(alpha + counts) - log_partition(alpha)

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.bayes.values import numbers, plain
+from suffice.bayes.checks import numbers, plain
 from suffice.numerics.double_double import Array
 
 Kind = Literal["equal-tailed", "shortest"]

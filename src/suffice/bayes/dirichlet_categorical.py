@@ -18,14 +18,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
-from suffice.bayes.beta_bernoulli import modes, share_quantile, shortest_shares
+from suffice.bayes.beta_bernoulli import log_shares_evidence, modes, shortest_shares
+from suffice.bayes.checks import ANY, numbers, shown
 from suffice.bayes.conjugate import Conjugate, Interval
-from suffice.bayes.predictive_counts import CategoricalShares
-from suffice.bayes.pseudo_statistics import Counts, stacked, summed
-from suffice.bayes.rises import log_shares_evidence
-from suffice.bayes.smoothing import smoothed_share
-from suffice.bayes.values import ANY, numbers, shown
+from suffice.bayes.predictive import CategoricalShares
+from suffice.bayes.priors.shares import smoothed_share
+from suffice.bayes.statistics import CategoryCounts, stacked_sums, summed
 from suffice.families import Categorical, Dirichlet, SufficientSums
 from suffice.families.sampling import number_of_draws
 from suffice.numerics.double_double import Array
@@ -77,7 +77,7 @@ class DirichletCategorical(Conjugate):
             values = np.broadcast_to(values, (*values.shape[:-1], known))
         else:
             self._family = None if size is None else Categorical(size)
-        self._begin(Counts(values))
+        self._begin(CategoryCounts(values))
 
     @classmethod
     def flat(cls, categories: int | Sequence[Any] | None = None) -> Self:
@@ -135,7 +135,7 @@ class DirichletCategorical(Conjugate):
         alpha, q = self._known, self._asked(q)
         if alpha.shape[-1] == 1:
             return np.ones(np.broadcast_shapes(alpha.shape, q.shape))
-        return share_quantile(alpha, sum_of_others(alpha), q)
+        return np.asarray(betaincinv(alpha, sum_of_others(alpha), q))
 
     def _shortest(self, level: float) -> Interval:
         if self._known.shape[-1] == 1:
@@ -163,37 +163,40 @@ class DirichletCategorical(Conjugate):
         """What is known once these counts were seen, too: `prior + counts`."""
         return self + counts
 
-    def summarize(self, data: Any, sample_weight: Any = None) -> Counts:
+    def summarize(self, data: Any, sample_weight: Any = None) -> CategoryCounts:
         if self._family is None:
             raise ValueError(
                 "which categories are there? Give categories=, or alpha of shape (…, categories); "
                 "of counts in an array the posterior is `prior + counts`"
             )
-        return Counts(stacked(summed(self._family, data, sample_weight), "total").round())
+        sums = summed(self._family, data, sample_weight)
+        return CategoryCounts(stacked_sums(sums, "total").round())
 
     def _is_statistic(self, data: Any) -> bool:
-        return isinstance(data, SufficientSums | Counts)
+        return isinstance(data, SufficientSums | CategoryCounts)
 
-    def _as_statistic(self, value: Any) -> Counts:
+    def _as_statistic(self, value: Any) -> CategoryCounts:
         if isinstance(value, SufficientSums):
             value = value.total.round()
             if (value < 0).any():
                 raise ValueError("these are not the sums of categories")
         counts = (
-            value.counts if isinstance(value, Counts) else numbers("counts", value, 0.0, most=ANY)
+            value.counts
+            if isinstance(value, CategoryCounts)
+            else numbers("counts", value, 0.0, most=ANY)
         )
         known = None if self.alpha.ndim == 0 else self.alpha.shape[-1]
         if counts.ndim == 0 or known not in (None, counts.shape[-1]):
             size = "categories" if known is None else known
             raise ValueError(f"counts have shape {counts.shape}; accepted is (…, {size})")
-        return Counts(counts)
+        return CategoryCounts(counts)
 
     def _same_prior(self, other: Self) -> bool:
         mine, others = self._family, other._family
         same_names = mine is None or others is None or mine.categories == others.categories
         return super()._same_prior(other) and same_names
 
-    def _log_evidence(self, prior: Counts, rows: Counts) -> Array:
+    def _log_evidence(self, prior: CategoryCounts, rows: CategoryCounts) -> Array:
         return log_shares_evidence(prior.counts, rows.counts)
 
     def __repr__(self) -> str:

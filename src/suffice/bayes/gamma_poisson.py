@@ -17,15 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, xlogy
 
+from suffice.bayes.checks import ANY, numbers, plain, shown
 from suffice.bayes.conjugate import Conjugate, Interval, shortest
-from suffice.bayes.predictive_counts import NegativeBinomial, log_ways
-from suffice.bayes.pseudo_statistics import Events, stacked, summed
-from suffice.bayes.values import ANY, numbers, plain, shown
+from suffice.bayes.predictive import NegativeBinomial
+from suffice.bayes.statistics import EventCounts, stacked_sums, summed
 from suffice.families import Gamma, Poisson, SufficientSums
 from suffice.families.sampling import number_of_draws
-from suffice.numerics.double_double import Array, DoubleDouble, cross_difference
-from suffice.numerics.gamma_functions import log_growth, stirling_remainder
-from suffice.numerics.logarithm import log_quotient_pair
+from suffice.numerics.double_double import Array
+from suffice.numerics.gamma_functions import log_gamma_rise
 
 
 class GammaPoisson(Conjugate):
@@ -62,8 +61,8 @@ class GammaPoisson(Conjugate):
 
     def __init__(self, shape: Any = 1.0, rate: Any = 1.0) -> None:
         both = numbers("shape", shape, 0.0), numbers("rate", rate, 0.0)
-        a, b = (DoubleDouble.of(value) for value in np.broadcast_arrays(*both))
-        self._begin(Events(a, b, DoubleDouble.zeros(a.shape)))
+        a, b = np.broadcast_arrays(*both)
+        self._begin(EventCounts(a, b, np.zeros(a.shape)))
 
     @classmethod
     def flat(cls) -> Self:
@@ -72,20 +71,20 @@ class GammaPoisson(Conjugate):
 
     @property
     def shape(self) -> Any:
-        return plain(self._both.total.round())
+        return plain(self._both.total)
 
     @property
     def rate(self) -> Any:
-        return plain(self._both.weight.round())
+        return plain(self._both.weight)
 
     @property
     def is_proper(self) -> NDArray[np.bool_]:
-        return np.asarray((self._both.total.hi > 0) & (self._both.weight.hi > 0))
+        return np.asarray((self._both.total > 0) & (self._both.weight > 0))
 
     def mean(self) -> Any:
         """a / b; NaN where both are 0, and ∞ where only the rate is."""
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            return plain((self._both.total.round()) / (self._both.weight.round()))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return plain(self._both.total / self._both.weight)
 
     def map(self) -> Any:
         """(a − 1) / b, and 0 where the shape is 1 or less.
@@ -95,20 +94,16 @@ class GammaPoisson(Conjugate):
         ValueError
             Where the rate is 0, and the density the larger the faster the events.
         """
-        if not (self._both.weight.hi > 0).all():
+        if not (self._both.weight > 0).all():
             raise ValueError(f"{self!r} has no mode: its rate must be positive")
-        above = (self._both.total - 1.0).round()
-        with np.errstate(over="ignore"):
-            return plain(np.maximum(above, 0.0) / self._both.weight.round())
+        return plain(np.maximum(self._both.total - 1.0, 0.0) / self._both.weight)
 
     def variance(self) -> Any:
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            return plain(self.mean() / self._both.weight.round())
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return plain(self.mean() / self._both.weight)
 
     def quantile(self, q: Any) -> Any:
-        q = self._asked(q)
-        with np.errstate(over="ignore"):
-            return plain(gammaincinv(self.shape, q) / self.rate)
+        return plain(gammaincinv(self.shape, self._asked(q)) / self.rate)
 
     def _shortest(self, level: float) -> Interval:
         a, b = np.asarray(self.shape), np.asarray(self.rate)
@@ -137,16 +132,16 @@ class GammaPoisson(Conjugate):
         """
         total = numbers("events", events, 0.0, most=ANY)
         weight = numbers("rows", rows, 0.0, most=ANY)
-        return self._added(Events(DoubleDouble.of(total), DoubleDouble.of(weight), None))
+        return self._added(EventCounts(total, weight, None))
 
-    def summarize(self, data: Any, sample_weight: Any = None) -> Events:
+    def summarize(self, data: Any, sample_weight: Any = None) -> EventCounts:
         return _of_sums(summed(Poisson(), data, sample_weight))
 
     def _is_statistic(self, data: Any) -> bool:
-        return isinstance(data, SufficientSums | Events)
+        return isinstance(data, SufficientSums | EventCounts)
 
-    def _as_statistic(self, value: Any) -> Events:
-        if isinstance(value, Events):
+    def _as_statistic(self, value: Any) -> EventCounts:
+        if isinstance(value, EventCounts):
             return value
         if isinstance(value, SufficientSums):
             if value.total.shape != (1,) or value.total.hi[0] < 0:
@@ -157,41 +152,21 @@ class GammaPoisson(Conjugate):
             f"got {type(value).__name__}; for sums in arrays write given(events, rows)"
         )
 
-    def _log_evidence(self, prior: Events, rows: Events) -> Array:
+    def _log_evidence(self, prior: EventCounts, rows: EventCounts) -> Array:
         if rows.log_base is None:
             raise ValueError(
                 "the evidence needs Σ log y! of the rows, which sums alone do not tell: pass the "
                 "counts themselves, or suffice.families.Poisson().summarize(counts)"
             )
-        # Two probabilities: of the total of the rows, and of how they share it.
-        return _log_total(prior, rows) + _log_sharing(rows.total, rows.weight, rows.log_base)
+        # log Γ(a + x) bᵃ / (Γ(a) (b + n)ᵃ⁺ˣ) and −Σ log y!
+        whole = prior.weight + rows.weight
+        rise = log_gamma_rise(prior.total, rows.total) - rows.total * np.log(whole)
+        return np.asarray(rise - prior.total * np.log1p(rows.weight / prior.weight) + rows.log_base)
 
     def __repr__(self) -> str:
         return f"GammaPoisson(shape={shown(self.shape)}, rate={shown(self.rate)})"
 
 
-def _of_sums(sums: Any) -> Events:
-    return Events(
-        stacked(sums, "total")[..., 0], stacked(sums, "weight"), stacked(sums, "log_base")
-    )
-
-
-def _log_total(prior: Events, rows: Events) -> Array:
-    """The logarithm of the negative binomial probability of all events together."""
-    a, b, x, n = (value.hi for value in (prior.total, prior.weight, rows.total, rows.weight))
-    whole = b + n
-    away = cross_difference(a, n, x, b, whole)
-    away = away + (n / whole * prior.total.lo - b / whole * rows.total.lo)
-    away = away + (a / whole * rows.weight.lo - x / whole * prior.weight.lo)
-    some = log_ways(a, np.where(x > 0, x, 1.0), b / whole, n / whole, away)
-    return np.where(x > 0, some, -a * log_growth(b, n))
-
-
-def _log_sharing(total: DoubleDouble, weight: DoubleDouble, log_base: DoubleDouble) -> Array:
-    """log x! − x log n − Σ w log y! for x events in n rows, whose large terms cancel."""
-    # In double-double, by x log x − x and the remainder of log Γ.
-    none = total.hi == 0
-    x, n = (value + none.astype(np.float64) for value in (total, weight))
-    large = log_quotient_pair(x, n) * x - x + log_base
-    small = stirling_remainder(x.hi) + np.log(x.hi)
-    return np.where(none, log_base.round(), large.round() + small)
+def _of_sums(sums: Any) -> EventCounts:
+    total, weight, base = (stacked_sums(sums, name) for name in ("total", "weight", "log_base"))
+    return EventCounts(total[..., 0].round(), weight.round(), base.round())

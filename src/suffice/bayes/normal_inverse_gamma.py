@@ -19,17 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainccinv
 
+from suffice.bayes.checks import mean_of, numbers, plain, shown, two
 from suffice.bayes.conjugate import Conjugate, Interval, Kind, shortest
-from suffice.bayes.predictive_numbers import StudentT, student_quantile
-from suffice.bayes.pseudo_statistics import Spread
-from suffice.bayes.rises import log_gamma_rise
-from suffice.bayes.spreads import SPREADS, as_spread, spread_of_rows, spread_of_sums
-from suffice.bayes.values import amount, mean_of, numbers, plain, shown, two
+from suffice.bayes.predictive import StudentT, student_quantile
+from suffice.bayes.statistics import (
+    OF_COLUMNS,
+    NormalMoments,
+    as_moments,
+    given_moments,
+    moments_of_rows,
+)
 from suffice.families import Gamma
 from suffice.families.gaussian import LOG_2PI, normal_log_density
 from suffice.families.sampling import generator, log_gamma_variates, number_of_draws
-from suffice.numerics.double_double import Array, DoubleDouble
-from suffice.numerics.gamma_functions import log_growth
+from suffice.numerics.double_double import Array
+from suffice.numerics.gamma_functions import log_gamma_rise
 
 
 class MeanAndVariance(NamedTuple):
@@ -83,11 +87,11 @@ class NormalInverseGamma(Conjugate):
     def __init__(self, mu: Any = 0.0, kappa: Any = 1.0, alpha: Any = 1.0, beta: Any = 1.0) -> None:
         m, k, a, b = np.broadcast_arrays(
             mean_of("mu", mu),
-            amount("kappa", kappa),
-            amount("alpha", alpha, -1.5),
-            amount("beta", beta),
+            numbers("kappa", kappa, 0.0),
+            numbers("alpha", alpha, -1.5),
+            numbers("beta", beta, 0.0),
         )
-        self._begin(Spread(k, DoubleDouble.of(m), 2.0 * b, 2.0 * a))
+        self._begin(NormalMoments(k, m, 2.0 * b, 2.0 * a))
 
     @classmethod
     def flat(cls) -> Self:
@@ -96,7 +100,7 @@ class NormalInverseGamma(Conjugate):
 
     @property
     def mu(self) -> Any:
-        return plain(self._both.mean.round())
+        return plain(self._both.mean)
 
     @property
     def kappa(self) -> Any:
@@ -121,9 +125,7 @@ class NormalInverseGamma(Conjugate):
         with np.errstate(invalid="ignore", divide="ignore"):
             variance = np.where(a > 1, b / (a - 1.0), np.where((a > 0) & (b > 0), np.inf, np.nan))
         has_mean = (a > 0.5) & (self._both.weight > 0)
-        return MeanAndVariance(
-            plain(np.where(has_mean, self._both.mean.round(), np.nan)), plain(variance)
-        )
+        return MeanAndVariance(plain(np.where(has_mean, self._both.mean, np.nan)), plain(variance))
 
     def map(self) -> MeanAndVariance:
         """(m, β / (α + 3/2)), where the joint density of both is largest.
@@ -146,7 +148,7 @@ class NormalInverseGamma(Conjugate):
     def variance(self) -> MeanAndVariance:
         """β / (κ (α − 1)) and β² / ((α − 1)² (α − 2)); ∞ where they diverge."""
         a, b = np.asarray(self.alpha), np.asarray(self.beta)
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore"):
             mean = b / (a - 1.0)
             of_mean = np.where(a > 1, mean / self._both.weight, np.inf)
             of_variance = np.where(a > 2, mean * mean / (a - 2.0), np.inf)
@@ -154,7 +156,7 @@ class NormalInverseGamma(Conjugate):
 
     def quantile(self, q: Any) -> MeanAndVariance:
         q, a, b = self._asked(q), np.asarray(self.alpha), np.asarray(self.beta)
-        with np.errstate(over="ignore", divide="ignore"):
+        with np.errstate(divide="ignore"):
             mu = self.mu + np.sqrt(b / a / self._both.weight) * student_quantile(2.0 * a, q)
             return MeanAndVariance(plain(mu), plain(b / gammainccinv(a, q)))
 
@@ -193,31 +195,29 @@ class NormalInverseGamma(Conjugate):
         """The next row: a t of 2α degrees of freedom, of squared scale β (κ + 1) / (α κ)."""
         self._require_proper("no predictive distribution")
         a = np.asarray(self.alpha)
-        with np.errstate(over="ignore"):
-            scale = np.asarray(self.beta) / a * (1.0 + 1.0 / self._both.weight)
-        log_scale = np.log(self.beta) - np.log(a) + log_growth(self._both.weight, 1.0)
-        centre = self._both.mean
-        return StudentT(2.0 * a, centre.hi, np.asarray(scale), centre.lo, log_scale)
+        scale = np.asarray(self.beta) / a * (1.0 + 1.0 / self._both.weight)
+        return StudentT(2.0 * a, self._both.mean, np.asarray(scale))
 
     def given(self, weight: Any, mean: Any, scatter: Any) -> Self:
         """What is known once rows of this weight, mean and Σ (y − mean)² were seen, too."""
-        return self._added(spread_of_sums(weight, mean, scatter))
+        return self._added(given_moments(weight, mean, scatter))
 
-    def summarize(self, data: Any, sample_weight: Any = None) -> Spread:
-        return spread_of_rows(data, sample_weight)
+    def summarize(self, data: Any, sample_weight: Any = None) -> NormalMoments:
+        return moments_of_rows(data, sample_weight)
 
     def _is_statistic(self, data: Any) -> bool:
-        return isinstance(data, SPREADS)
+        return isinstance(data, OF_COLUMNS)
 
-    def _as_statistic(self, value: Any) -> Spread:
-        return as_spread(value)
+    def _as_statistic(self, value: Any) -> NormalMoments:
+        return as_moments(value)
 
-    def _log_evidence(self, prior: Spread, rows: Spread) -> Array:
+    def _log_evidence(self, prior: NormalMoments, rows: NormalMoments) -> Array:
         a, b = 0.5 * prior.degrees, 0.5 * prior.scatter
         more, added = 0.5 * rows.weight, 0.5 * prior.added_by(rows)
-        value = log_gamma_rise(a, more) - (a + more) * log_growth(b, added)
-        value = value + more * (np.log(a) - np.log(b) - LOG_2PI)
-        return np.asarray(value - 0.5 * log_growth(prior.weight, rows.weight))
+        # log Γ(α') βᵅ / (Γ(α) β'ᵅ') √(κ/κ') (2π)^(−n/2)
+        value = log_gamma_rise(a, more) - a * np.log1p(added / b)
+        value = value - more * (np.log(b + added) + LOG_2PI)
+        return np.asarray(value - 0.5 * np.log1p(rows.weight / prior.weight))
 
     def __repr__(self) -> str:
         names = ("mu", "kappa", "alpha", "beta")

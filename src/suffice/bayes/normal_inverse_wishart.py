@@ -23,25 +23,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainccinv, multigammaln
 
-from suffice.bayes.conjugate import Conjugate, Interval, Kind
-from suffice.bayes.matrices import (
+from suffice.bayes.checks import (
     check_semi_definite,
-    factored,
+    mean_of,
+    numbers,
+    plain,
     positive_definite,
-    solved,
+    shown,
+    two,
 )
+from suffice.bayes.conjugate import Conjugate, Interval, Kind
 from suffice.bayes.normal_inverse_gamma import shortest_variances
-from suffice.bayes.predictive_numbers import MultivariateT, student_quantile
-from suffice.bayes.pseudo_scatter import PseudoScatter
-from suffice.bayes.pseudo_statistics import JointSpread
-from suffice.bayes.rises import log_gamma_rise
-from suffice.bayes.spreads import as_joint_spread, joint_spread_of_rows, joint_spread_of_sums
-from suffice.bayes.values import amount, mean_of, numbers, plain, read_only, shown, two
+from suffice.bayes.predictive import MultivariateT, log_det, student_quantile
+from suffice.bayes.priors.scatter import PseudoScatter
+from suffice.bayes.statistics import (
+    NormalMoments,
+    as_joint_moments,
+    given_joint_moments,
+    joint_moments_of_rows,
+)
 from suffice.families.gaussian import LOG_2PI
 from suffice.families.sampling import generator, number_of_draws
-from suffice.numerics.double_double import UNIT, Array, DoubleDouble
-from suffice.numerics.gamma_functions import log_growth
-from suffice.numerics.logarithm import log_quotient_pair
+from suffice.numerics.double_double import Array
+from suffice.numerics.gamma_functions import log_gamma_rise
 from suffice.statistics.moments import Moments
 
 
@@ -97,7 +101,7 @@ class NormalInverseWishart(Conjugate):
     """
 
     def __init__(self, mu: Any, kappa: Any = 1.0, nu: Any = None, psi: Any = 1.0) -> None:
-        m, k = mean_of("mu", mu), amount("kappa", kappa)
+        m, k = mean_of("mu", mu), numbers("kappa", kappa, 0.0)
         if m.ndim == 0 or m.shape[-1] == 0:
             raise ValueError("mu has one number for each column: give an array of shape (columns,)")
         d = m.shape[-1]
@@ -109,15 +113,14 @@ class NormalInverseWishart(Conjugate):
                 f"psi has shape {scatter.shape}; accepted are numbers and (…, {d}, {d})"
             )
         check_semi_definite("psi", scatter)
-        v = amount("nu", d + 2.0 if nu is None else nu, -(d + 2.0))
+        v = numbers("nu", d + 2.0 if nu is None else nu, -(d + 2.0))
         lead = np.broadcast_shapes(m.shape[:-1], k.shape, v.shape, scatter.shape[:-2])
         self._begin(
-            JointSpread(
+            NormalMoments(
                 np.broadcast_to(k, lead),
-                DoubleDouble.of(np.broadcast_to(m, (*lead, d))),
-                DoubleDouble.of(np.broadcast_to(scatter, (*lead, d, d))),
+                np.broadcast_to(m, (*lead, d)),
+                np.broadcast_to(scatter, (*lead, d, d)),
                 np.broadcast_to(v, lead),
-                UNIT * np.diagonal(scatter, axis1=-2, axis2=-1),
             )
         )
 
@@ -135,7 +138,7 @@ class NormalInverseWishart(Conjugate):
 
     @property
     def mu(self) -> Array:
-        centre: Array = self._both.mean.round()
+        centre: Array = self._both.mean
         return centre
 
     @property
@@ -148,16 +151,14 @@ class NormalInverseWishart(Conjugate):
 
     @property
     def psi(self) -> Array:
-        scatter: Array = read_only(self._both.scatter.round())
+        scatter: Array = self._both.scatter
         return scatter
 
     @property
     def is_proper(self) -> NDArray[np.bool_]:
         both = self._both
         enough = (both.weight > 0) & (both.degrees > self.columns - 1)
-        # What rounding may have added is taken off again.
-        certain = both.scatter - 4 * self.columns * both.rounding[..., None] * np.eye(self.columns)
-        return np.asarray(enough & (factored(certain).pivots.hi > 0).all(axis=-1))
+        return np.asarray(enough & positive_definite(both.scatter))
 
     def mean(self) -> MeanAndCovariance:
         """m, and Ψ / (ν − d − 1) for ν > d + 1; NaN where there is no mean."""
@@ -188,7 +189,7 @@ class NormalInverseWishart(Conjugate):
         # By the mean M = Ψ/(ν − d − 1): ((ν−d+1) M²ᵢⱼ + (ν−d−1) Mᵢᵢ Mⱼⱼ) / ((ν−d) (ν−d−3)).
         mean, above = self.psi / self._over(self.columns + 1.0), self._over(float(self.columns))
         diagonal = np.diagonal(mean, axis1=-2, axis2=-1)
-        with np.errstate(divide="ignore", over="ignore"):
+        with np.errstate(divide="ignore"):
             of_mean = mean / self._both.weight[..., None, None]
             products = diagonal[..., :, None] * diagonal[..., None, :]
             squares = (1.0 + 1.0 / above) * mean * mean + (1.0 - 1.0 / above) * products
@@ -198,7 +199,7 @@ class NormalInverseWishart(Conjugate):
         """Quantiles of each mean, and of each variance on the diagonal of Σ, by itself."""
         q, df = self._asked(q), (self._both.degrees - self.columns + 1.0)[..., None]
         diagonal = np.diagonal(self.psi, axis1=-2, axis2=-1)
-        with np.errstate(divide="ignore", over="ignore"):
+        with np.errstate(divide="ignore"):
             scale = diagonal / df / self._both.weight[..., None]
             of_variance = 0.5 * diagonal / gammainccinv(0.5 * df, q)
         of_mean = self.mu + np.sqrt(scale) * student_quantile(df, q)
@@ -222,12 +223,11 @@ class NormalInverseWishart(Conjugate):
         self._require_proper("no density")
         both, d = self._both, self.columns
         mu, covariance = self._checked(*two(("mu", "covariance"), value))
-        of_covariance, of_psi = factored(covariance), factored(both.scatter)
-        volume, volume_of_psi = of_covariance.log_det, of_psi.log_det
-        root = np.sqrt(of_psi.pivots.round())[..., None, :]
-        trace = np.square(of_covariance.halved(of_psi.unit) * root).sum(axis=(-2, -1))
-        away = of_covariance.halved((DoubleDouble.of(mu) - both.mean)[..., None])
-        distance = np.square(away).sum(axis=(-2, -1))
+        of_covariance, of_psi = np.linalg.cholesky(covariance), np.linalg.cholesky(both.scatter)
+        volume, volume_of_psi = log_det(of_covariance), log_det(of_psi)
+        half = np.linalg.inv(of_covariance)  # Σ⁻¹ = halfᵀ half
+        trace = np.square(half @ of_psi).sum(axis=(-2, -1))
+        distance = np.square(half @ (mu - both.mean)[..., None]).sum(axis=(-2, -1))
         v, k = both.degrees, both.weight
         wishart = 0.5 * (v * volume_of_psi - (v + d + 1.0) * volume - trace - v * d * np.log(2.0))
         normal = -0.5 * (d * (LOG_2PI - np.log(k)) + volume + k * distance)
@@ -255,8 +255,8 @@ class NormalInverseWishart(Conjugate):
         degrees = both.degrees[..., None] - np.arange(d)
         index = np.arange(d)
         bartlett[..., index, index] = np.sqrt(rng.chisquare(degrees, (*shape, d)))
-        root = np.swapaxes(factored(both.scatter).root, -1, -2)
-        half = solved(bartlett, np.broadcast_to(root, (*shape, d, d)))
+        root = np.swapaxes(np.linalg.cholesky(both.scatter), -1, -2)
+        half = np.linalg.solve(bartlett, np.broadcast_to(root, (*shape, d, d)))
         away = np.swapaxes(half, -1, -2) @ rng.standard_normal((*shape, d, 1))
         mu = self.mu + away[..., 0] / np.sqrt(both.weight)[..., None]
         return MeanAndCovariance(mu, np.swapaxes(half, -1, -2) @ half)
@@ -265,12 +265,8 @@ class NormalInverseWishart(Conjugate):
         """The next row: a t of ν − d + 1 degrees of freedom."""
         self._require_proper("no predictive distribution")
         df = np.asarray(self._both.degrees - self.columns + 1.0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            factor = (1.0 + 1.0 / self._both.weight) / df
-            scale = self.psi * factor[..., None, None]
-        log_factor = log_growth(self._both.weight, 1.0) - np.log(df)
-        centre = self._both.mean
-        return MultivariateT(df, centre.hi, scale, centre.lo, self._both.scatter, log_factor)
+        factor = np.asarray((1.0 + 1.0 / self._both.weight) / df)
+        return MultivariateT(df, self.mu, self.psi * factor[..., None, None])
 
     def given(self, weight: Any, mean: Any, scatter: Any) -> Self:
         """What is known once rows of this weight, mean and scatter were seen, too.
@@ -281,35 +277,37 @@ class NormalInverseWishart(Conjugate):
         mean : array of shape (…, columns)
         scatter : array of shape (…, columns, columns)
         """
-        return self._added(self._fitting(joint_spread_of_sums(weight, mean, scatter)))
+        return self._added(self._fitting(given_joint_moments(weight, mean, scatter)))
 
-    def summarize(self, data: Any, sample_weight: Any = None) -> JointSpread:
-        return self._fitting(joint_spread_of_rows(data, sample_weight))
+    def summarize(self, data: Any, sample_weight: Any = None) -> NormalMoments:
+        return self._fitting(joint_moments_of_rows(data, sample_weight))
 
     def _is_statistic(self, data: Any) -> bool:
-        return isinstance(data, Moments | JointSpread)
+        return isinstance(data, Moments | NormalMoments)
 
-    def _as_statistic(self, value: Any) -> JointSpread:
-        return self._fitting(as_joint_spread(value))
+    def _as_statistic(self, value: Any) -> NormalMoments:
+        return self._fitting(as_joint_moments(value))
 
-    def _fitting(self, rows: JointSpread) -> JointSpread:
+    def _fitting(self, rows: NormalMoments) -> NormalMoments:
         if rows.mean.shape[-1] != self.columns:
             raise ValueError(
                 f"these rows have {rows.mean.shape[-1]} columns; {self!r} is of {self.columns}"
             )
         return rows
 
-    def _log_evidence(self, prior: JointSpread, rows: JointSpread) -> Array:
-        d, more = prior.mean.shape[-1], 0.5 * rows.weight
-        before, after = factored(prior.scatter), factored((prior + rows).scatter)
-        # Each pivot of Ψ' is as large as that of Ψ at least, and nearly as small if Ψ is strong.
-        growth = log_quotient_pair(after.pivots, before.pivots).round().sum(axis=-1)
+    def _log_evidence(self, prior: NormalMoments, rows: NormalMoments) -> Array:
+        # log of Γ_d(ν'/2) |Ψ|^(ν/2) / (Γ_d(ν/2) |Ψ'|^(ν'/2)) (κ/κ')^(d/2) π^(−nd/2)
+        d, more = self.columns, 0.5 * rows.weight
         halves = 0.5 * (prior.degrees[..., None] - np.arange(d))
-        rise = log_gamma_rise(halves, more[..., None]) + more[..., None] * np.log(halves)
-        half = 0.5 * prior.degrees + more
-        value = rise.sum(axis=-1) - half * growth - more * before.log_det
-        value = value + 0.5 * d * (rows.weight * np.log(2.0) - rows.weight * LOG_2PI)
-        return np.asarray(value - 0.5 * d * log_growth(prior.weight, rows.weight))
+        rise = log_gamma_rise(halves, more[..., None]).sum(axis=-1)
+        root = np.linalg.cholesky(prior.scatter)
+        half = np.linalg.inv(root)
+        # |Ψ'| / |Ψ| is the determinant of 1 and what the rows add, in units of Ψ.
+        added = half @ prior.added_by(rows) @ np.swapaxes(half, -1, -2)
+        growth = np.log1p(np.maximum(np.linalg.eigvalsh(added), 0.0)).sum(axis=-1)
+        value = rise - 0.5 * prior.degrees * growth - more * (log_det(root) + growth)
+        value = value - more * d * np.log(np.pi)
+        return np.asarray(value - 0.5 * d * np.log1p(rows.weight / prior.weight))
 
     def _over(self, least: float) -> Array:
         """ν − least, or NaN where that is not positive."""

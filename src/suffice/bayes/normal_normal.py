@@ -17,15 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from suffice.bayes.checks import mean_of, numbers, plain, read_only, shown
 from suffice.bayes.conjugate import Conjugate, Interval
-from suffice.bayes.predictive_numbers import StudentT
-from suffice.bayes.pseudo_statistics import Spread
-from suffice.bayes.spreads import SPREADS, as_spread, spread_of_rows, spread_of_sums
-from suffice.bayes.values import amount, mean_of, numbers, plain, read_only, shown
+from suffice.bayes.predictive import StudentT
+from suffice.bayes.statistics import (
+    OF_COLUMNS,
+    NormalMoments,
+    as_moments,
+    given_moments,
+    moments_of_rows,
+)
 from suffice.families.gaussian import LOG_2PI, normal_log_density
 from suffice.families.sampling import generator, number_of_draws
-from suffice.numerics.double_double import Array, DoubleDouble
-from suffice.numerics.gamma_functions import log_growth
+from suffice.numerics.double_double import Array
 
 
 class NormalNormal(Conjugate):
@@ -64,10 +68,10 @@ class NormalNormal(Conjugate):
     def __init__(self, mu: Any = 0.0, kappa: Any = 1.0, *, noise_variance: Any = 1.0) -> None:
         m, k, self._noise = np.broadcast_arrays(
             mean_of("mu", mu),
-            amount("kappa", kappa),
-            amount("noise_variance", noise_variance, open_end=True),
+            numbers("kappa", kappa, 0.0),
+            numbers("noise_variance", noise_variance, 0.0, open_end=True),
         )
-        self._begin(Spread.of_rows(k, DoubleDouble.of(m), np.zeros(k.shape)))
+        self._begin(NormalMoments(k, m, np.zeros(k.shape), k))
 
     @classmethod
     def flat(cls, noise_variance: Any = 1.0) -> Self:
@@ -76,7 +80,7 @@ class NormalNormal(Conjugate):
 
     @property
     def mu(self) -> Any:
-        return plain(self._both.mean.round())
+        return plain(self._both.mean)
 
     @property
     def kappa(self) -> Any:
@@ -92,7 +96,7 @@ class NormalNormal(Conjugate):
 
     def mean(self) -> Any:
         """m; NaN where prior and rows say nothing."""
-        return plain(np.where(self.is_proper, self._both.mean.round(), np.nan))
+        return plain(np.where(self.is_proper, self._both.mean, np.nan))
 
     def map(self) -> Any:
         """m, as the mean.
@@ -107,7 +111,7 @@ class NormalNormal(Conjugate):
 
     def variance(self) -> Any:
         """σ²/κ, which is ∞ where prior and rows say nothing."""
-        with np.errstate(divide="ignore", over="ignore"):
+        with np.errstate(divide="ignore"):
             return plain(self._noise / self._both.weight)
 
     def quantile(self, q: Any) -> Any:
@@ -131,34 +135,32 @@ class NormalNormal(Conjugate):
     def predictive(self) -> StudentT:
         """The next row: Gaussian, a Student t of endless degrees of freedom."""
         self._require_proper("no predictive distribution")
-        with np.errstate(over="ignore"):
-            variance = self._noise * (1.0 + 1.0 / self._both.weight)
-        centre = self._both.mean
-        df = np.full(np.shape(centre.hi + variance), np.inf)
-        log_variance = np.log(self._noise) + log_growth(self._both.weight, 1.0)
-        return StudentT(df, centre.hi, np.asarray(variance), centre.lo, log_variance)
+        variance = np.asarray(self._noise * (1.0 + 1.0 / self._both.weight))
+        df = np.full(np.shape(self._both.mean + variance), np.inf)
+        return StudentT(df, self._both.mean, variance)
 
     def given(self, weight: Any, mean: Any, scatter: Any) -> Self:
         """What is known once rows of this weight, mean and Σ (y − mean)² were seen, too."""
-        return self._added(spread_of_sums(weight, mean, scatter))
+        return self._added(given_moments(weight, mean, scatter))
 
-    def summarize(self, data: Any, sample_weight: Any = None) -> Spread:
-        return spread_of_rows(data, sample_weight)
+    def summarize(self, data: Any, sample_weight: Any = None) -> NormalMoments:
+        return moments_of_rows(data, sample_weight)
 
     def _is_statistic(self, data: Any) -> bool:
-        return isinstance(data, SPREADS)
+        return isinstance(data, OF_COLUMNS)
 
-    def _as_statistic(self, value: Any) -> Spread:
-        return as_spread(value)
+    def _as_statistic(self, value: Any) -> NormalMoments:
+        return as_moments(value)
 
     def _same_prior(self, other: Self) -> bool:
         same_noise = np.array_equal(self._noise, other._noise)
         return super()._same_prior(other) and same_noise
 
-    def _log_evidence(self, prior: Spread, rows: Spread) -> Array:
+    def _log_evidence(self, prior: NormalMoments, rows: NormalMoments) -> Array:
         squares = prior.added_by(rows) / self._noise
         constant = rows.weight * (LOG_2PI + np.log(self._noise))
-        return np.asarray(-0.5 * (constant + log_growth(prior.weight, rows.weight) + squares))
+        growth = np.log1p(rows.weight / prior.weight)
+        return np.asarray(-0.5 * (constant + growth + squares))
 
     def __repr__(self) -> str:
         return (

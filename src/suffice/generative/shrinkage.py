@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.covariance import OAS, EmpiricalCovariance, LedoitWolf, ShrunkCovariance
 
-from suffice.bayes.pseudo_scatter import PseudoScatter
+from suffice.bayes.priors.scatter import PseudoScatter
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.statistics.fourth_moments import FourthMoments
 from suffice.statistics.moments import Moments

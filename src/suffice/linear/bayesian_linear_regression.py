@@ -2,7 +2,7 @@
 
     y | θ, b, σ² ~ N(θ·x + b, σ²),      θ | σ² ~ N(m₀, σ² P⁻¹),      σ² ~ InvGamma(a₀, b₀)
 
-The prior is a pseudo-statistic that is added to the moments (`suffice.bayes.coefficient_prior`):
+The prior is a pseudo-statistic that is added to the moments (`suffice.bayes.priors.coefficients`):
 
     V = (Sxx + P)⁻¹,      θ | σ², y ~ N(V (Sxy + P m₀), σ² V),      σ² | y ~ InvGamma(aₙ, bₙ),
     aₙ = a₀ + W/2,        bₙ = b₀ + ½ min over θ, b of [Σ w (θ·x + b − y)² + (θ − m₀)ᵀ P (θ − m₀)].
@@ -31,7 +31,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.bayes.coefficient_prior import CoefficientPrior
+from suffice.bayes.priors.coefficients import CoefficientPrior
 from suffice.engines.workers import one_blas_thread
 from suffice.fitting.base import Solved
 from suffice.fitting.callbacks import FitTask

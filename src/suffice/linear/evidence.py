@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg, special
 
-from suffice.bayes.coefficient_prior import CoefficientPrior
+from suffice.bayes.priors.coefficients import CoefficientPrior
 from suffice.linear.least_squares import NormalEquations, solve
 from suffice.linear.posterior import Posterior, Solver, posterior
 from suffice.numerics.double_double import Array, DoubleDouble

@@ -6,7 +6,7 @@ With the centred moments of (x, y) the solution is
 
     (Sxx + diag λ) θ = Sxy,        b = ȳ − θ·x̄,
 
-where diag λ is a prior's pseudo-statistic (`suffice.bayes.pseudo_scatter`);
+where diag λ is a prior's pseudo-statistic (`suffice.bayes.priors.scatter`);
 without an intercept the moments about zero take their place.  The system is scaled by
 powers of two to a diagonal near 1, which rounds nothing, and solved in the precision of
 the moments.  Columns that depend on the others, to within the rounding of their own
@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from suffice.bayes.pseudo_scatter import PseudoScatter
+from suffice.bayes.priors.scatter import PseudoScatter
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.numerics.positive_definite import Factor, factorize, norm, product
 from suffice.statistics.merging import joint

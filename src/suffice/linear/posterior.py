@@ -1,7 +1,7 @@
 """The posterior that a Gaussian prior makes of moments.
 
 A prior θ | σ² ~ N(m₀, σ² P⁻¹) adds to the normal equations A θ = B what rows would add
-(`suffice.bayes.coefficient_prior`):
+(`suffice.bayes.priors.coefficients`):
 
     (A + P) θ = B + P m₀,        2 E = Σ wᵢ yᵢ² + m₀ᵀ P m₀ − θ·(B + P m₀),
 
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from suffice.bayes.coefficient_prior import CoefficientPrior
+from suffice.bayes.priors.coefficients import CoefficientPrior
 from suffice.linear.least_squares import NormalEquations, Solution, Spread, spread
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
 

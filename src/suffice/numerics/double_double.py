@@ -60,25 +60,6 @@ def two_product(a: Any, b: Any) -> tuple[Any, Any]:
     return p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2
 
 
-def cross_difference(a: Any, d: Any, b: Any, c: Any, over: Any) -> Array:
-    """(a d − b c) / over, to the last digits also where the products nearly are the same.
-
-    Mantissas and exponents are multiplied apart, so that no product leaves float64's range.
-    """
-    (a, i), (d, j), (b, k), (c, n), (over, e) = (np.frexp(value) for value in (a, d, b, c, over))
-    first, second = two_product(a, d), two_product(b, c)
-    # A product that is 0 has no exponent of its own.
-    left = np.where(first[0] == 0, k + n, i + j)
-    right = np.where(second[0] == 0, left, k + n)
-    top = np.maximum(left, right)
-    one, other = (
-        DoubleDouble(*words).scaled(np.ldexp(1.0, exponent - top))
-        for words, exponent in ((first, left), (second, right))
-    )
-    with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(np.ldexp((one - other).round() / over, top - e))
-
-
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class DoubleDouble:
     """An array of double-double numbers.

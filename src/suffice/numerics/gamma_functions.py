@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
@@ -26,9 +26,6 @@ BERNOULLI = np.array([1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 
 
 _TWICE = 2.0 * np.arange(1, 8)
 SERIES_FROM = 10.0
-
-FEW = 16.0
-"""Whole numbers up to which factors are multiplied one by one."""
 
 CLOSE_BY = 0.1
 """Relative to their sum, by how much two numbers may differ for a series in that share."""
@@ -82,7 +79,7 @@ def inverse_digamma(value: Any) -> Array:
     return x
 
 
-def deviance_term(x: Any, m: Any, log_m: Any = None, away: Any = None) -> Array:
+def deviance_term(x: Any, m: Any, log_m: Any = None) -> Array:
     """x log(x/m) + m − x for x ≥ 0 and m > 0: never negative, and 0 only at x = m.
 
     Parameters
@@ -90,24 +87,22 @@ def deviance_term(x: Any, m: Any, log_m: Any = None, away: Any = None) -> Array:
     x, m : arrays
     log_m : array, optional
         log m, where it is known better than m, which may have underflowed to 0.
-    away : array, optional
-        x − m, where it is known better than x and m tell.
     """
     x, m = (np.asarray(value, dtype=np.float64) for value in (x, m))
     with np.errstate(all="ignore"):
         log_m = np.log(m) if log_m is None else log_m
-        away = x - m if away is None else away
+        away = x - m
         near = np.abs(away / (x + m)) < CLOSE_BY
         far = x * log_ratio(np.where(x > 0, x, 1.0), m, log_m) - away
         far = np.where(x > 0, far, m)
-        close = deviance_term_close_by(x, np.where(near, m, x), np.where(near, away, 0.0))
+        close = deviance_term_close_by(x, np.where(near, m, x))
     return np.where(near, close, far)
 
 
-def deviance_term_close_by(x: Array, m: Array, away: Any = None) -> Array:
+def deviance_term_close_by(x: Array, m: Array) -> Array:
     """`deviance_term` for |x − m| below `CLOSE_BY` times x + m."""
     # With log(x/m) = 2 artanh v, the first two terms of the expansion cancel m − x.
-    away = x - m if away is None else away
+    away = x - m
     v = away / (x + m)
     square = v * v
     terms = np.polynomial.polynomial.polyval(square, 1 / np.arange(3.0, 19.0, 2.0))
@@ -153,84 +148,15 @@ def polygamma_rise(n: int, x: Any, step: Any) -> Array:
     return np.asarray(total)
 
 
-def log_growth(start: Any, more: Any) -> Array:
-    """log((x + h) / x) for x > 0 and h ≥ 0, also where the quotient overflows."""
-    with np.errstate(over="ignore", divide="ignore"):
-        ratio = np.divide(more, start)
-        return np.where(ratio < np.inf, np.log1p(ratio), np.log(more) - np.log(start))
+def log_gamma_rise(a: Any, k: Any) -> Array:
+    """log Γ(a + k) − log Γ(a) for a > 0 and k ≥ 0: what evidence is made of.
 
-
-def log_gamma_cross_ratio(a: Any, b: Any, k: Any) -> Array:
-    """log Γ(a + b) Γ(a + k) / (Γ(a) Γ(a + b + k)) for a, b > 0 and k ≥ 0, to its last digits.
-
-    It is log E[pᵏ] for p ~ Beta(a, b): never positive.  With c = a + b + k and the rest t of
-    Stirling's series, log Γ(x) = (x − ½) log x − x + ½ log 2π + t(x), it is
-
-        (a − ½) log(1 + bk/ac) − k log(1 + b/(a + k)) − b log(1 + k/(a + b)) + t(a + b) + …
-
-    where the first term is at most as large as either of the next two, so that little cancels.
-    Small a are moved up by 1, which adds −log(1 + bk/ac), negative too.  For few whole k it is
-    −Σ log(1 + b/(a + i)) over i < k.
+    From log Γ(x) = x log x − x + s(x), so that no term is much larger than the rise itself.
     """
-    a, b, k = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (a, b, k)))
-    few = (k <= FEW) & (np.trunc(k) == k)
-    product, steps = np.zeros(a.shape), np.zeros(a.shape)
-    with np.errstate(all="ignore"):
-        for i in range(int(k[few].max(initial=0.0))):
-            product = product - np.where(k > i, log_growth(a + i, b), 0.0)
-        while (small := a < SERIES_FROM).any():
-            steps = steps - np.where(small, log_growth(a, k * (b / (a + b + k))), 0.0)
-            a = np.where(small, a + 1.0, a)
-        shared = (a - 0.5) * log_growth(a, k * (b / (a + b + k)))
-        single = k * np.log1p(b / (a + k)) + b * np.log1p(k / (a + b))
-        value = steps + (shared - single + _cross_rest(a, b, k))
-    return np.where(few, product, np.where(np.isfinite(a + b + k), value, np.nan))
-
-
-def _cross_rest(a: Array, b: Array, k: Array) -> Array:
-    """t(a + b) + t(a + k) − t(a) − t(a + b + k) for the rest t of Stirling's series, a ≥ 10.
-
-    For y = 1/x and its powers, the values at the four corners are multiplied along with their
-    differences: those of a product are sums of terms of one sign.
-    """
-    ab, ak, c = a + b, a + k, a + b + k
-    y = _Corners(
-        1 / a, 1 / c, -k / a / ak, -k / ab / c, -b / a / ab, -b / ak / c,
-        (b / ab) * (k / ak) * ((ab + ak) / c) / a,
-    )  # fmt: skip
-    square = y.times(y)
-    power, total = y, np.zeros(a.shape)
-    for coefficient in BERNOULLI / (_TWICE * (_TWICE - 1)):
-        total = total - coefficient * power.both
-        power = power.times(square)
-    return total
-
-
-class _Corners(NamedTuple):
-    """A function at (0, 0) and (1, 1), and how it changes along k, along b, and along both."""
-
-    first: Array
-    last: Array
-    along_k: Array
-    along_k_after_b: Array
-    along_b: Array
-    along_b_after_k: Array
-    both: Array
-
-    def times(self, other: _Corners) -> _Corners:
-        f, g = self, other
-        f_after_k, f_after_b = f.first + f.along_k, f.first + f.along_b
-        g_after_k, g_after_b = g.first + g.along_k, g.first + g.along_b
-        return _Corners(
-            f.first * g.first,
-            f.last * g.last,
-            f.first * g.along_k + f.along_k * g_after_k,
-            f_after_b * g.along_k_after_b + f.along_k_after_b * g.last,
-            f.first * g.along_b + f.along_b * g_after_b,
-            f_after_k * g.along_b_after_k + f.along_b_after_k * g.last,
-            f.first * g.both + f.along_k * g.along_b_after_k
-            + f.along_b * g.along_k_after_b + f.both * g.last,
-        )  # fmt: skip
+    a, k = (np.asarray(value, dtype=np.float64) for value in (a, k))
+    whole = a + k
+    small = a * np.log1p(k / a) + stirling_remainder(whole) - stirling_remainder(a)
+    return np.asarray(small + k * (np.log(whole) - 1.0))
 
 
 def _moved(x: Any, step: Callable[[Array], Array]) -> tuple[Array, Array]:

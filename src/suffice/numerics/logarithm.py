@@ -55,13 +55,6 @@ def log_pair(y: Any) -> DoubleDouble:
     return log_2 * e.astype(np.float64) + log_c + (s.scaled(2.0) + rest)
 
 
-def log_quotient_pair(x: DoubleDouble, y: DoubleDouble) -> DoubleDouble:
-    """log(x / y) of positive, finite numbers, whose quotient may be beyond float64's range."""
-    i, j = (np.maximum(np.frexp(value.hi)[1], -1000) for value in (x, y))
-    ratio = x.scaled(np.ldexp(1.0, -i)) / y.scaled(np.ldexp(1.0, -j))
-    return log_pair(ratio) + _table()[1] * (i - j).astype(np.float64)
-
-
 @lru_cache(maxsize=1)
 def _table() -> tuple[DoubleDouble, DoubleDouble]:
     """log(j / 128) for j = 90, …, 182, and log 2."""

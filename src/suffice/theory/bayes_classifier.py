@@ -10,8 +10,8 @@ for two Gaussians at a Mahalanobis distance Δ and equal priors Φ(−Δ/2).  It
 densities: a classifier that learned from rows can only come near it.
 
 **By quadrature** in one and two dimensions (a sum for whole numbers): the interval is the integral
-and what bounds its error.  The probability of everything is integrated beside it; what that misses
-of 1 is added to the bound.
+and what bounds its error, at least the tolerance.  The probability of everything is integrated
+beside it; what that misses of 1 is added to the bound.
 
 **By Monte Carlo** in any: rows are drawn from the classes, and 1 − max P(c | x) is averaged, which
 varies less than how often the rule errs (Rao and Blackwell); or the wrong ones are counted.  The
@@ -176,7 +176,7 @@ class BayesClassifier:
             of rows of shape (rows, dimension).
         tolerance : float, optional
             Bound of the quadrature's error at which to stop: by default 1e-10 on the line and 1e-4
-            in the plane, 1e-3 there for another rule.  The error itself is mostly far smaller.
+            in the plane, 1e-3 there for another rule.
         n_samples : int, default=100_000
             Rows drawn by Monte Carlo.
         confidence : float, default=0.95

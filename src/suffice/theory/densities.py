@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.bayes import (
@@ -22,7 +21,7 @@ from suffice.bayes import (
     NegativeBinomial,
     NormalNormal,
 )
-from suffice.bayes.matrices import symmetric
+from suffice.bayes.checks import symmetric
 from suffice.families import Bernoulli, Beta, Categorical, Distribution, Exponential, Gamma, Poisson
 from suffice.families.gaussian import LOG_2PI
 from suffice.families.sampling import generator, number_of_draws
@@ -160,10 +159,9 @@ class MultivariateGaussian:
             rows = rows.reshape(-1, 1)
         if rows.ndim != 2 or rows.shape[1] != d:
             raise ValueError(f"X has shape {rows.shape}; this density is of rows of {d} numbers")
-        away = (rows - self.mean).T
-        away = solve_triangular(self.root, away, lower=True, check_finite=False)
+        away = (rows - self.mean) @ np.linalg.inv(self.root).T
         volume = 2.0 * np.log(np.diagonal(self.root)).sum()
-        return np.asarray(-0.5 * (np.square(away).sum(axis=0) + volume + d * LOG_2PI))
+        return np.asarray(-0.5 * (np.square(away).sum(axis=1) + volume + d * LOG_2PI))
 
     def sample(self, n: int, random_state: Any = None) -> Array:
         """Random rows, of shape (n, columns)."""

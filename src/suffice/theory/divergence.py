@@ -5,8 +5,7 @@
 Maximum likelihood makes it small: the mean log-likelihood of rows under q is −KL(p ‖ q) and a
 constant, with p the distribution of the rows themselves.
 
-Closed forms are taken where there are some.  They are written with the deviance
-D(x, m) = x log(x/m) + m − x ≥ 0, so that nothing cancels where p and q are nearly the same:
+Closed forms are taken where there are some; with the deviance D(x, m) = x log(x/m) + m − x ≥ 0:
 
     probabilities   Σ D(pⱼ, qⱼ)
     Poisson         D(λ_p, λ_q)
@@ -14,7 +13,10 @@ D(x, m) = x log(x/m) + m − x ≥ 0, so that nothing cancels where p and q are 
     Gaussian        ½ D(1, σ_p²/σ_q²) + (μ_p − μ_q)²/(2σ_q²)
     Gaussians       ½ Σ D(1, rⱼ) + ½ (μ_p − μ_q)ᵀ Σ_q⁻¹ (μ_p − μ_q),  r the eigenvalues of Σ_q⁻¹ Σ_p
 
-and those of gamma, beta and Dirichlet distributions are in `gamma_divergence`.
+Those of gamma, beta and Dirichlet distributions are Bregman's divergence of the log-partition A, as
+in every exponential family:
+
+    A(η_q) − A(η_p) − (η_q − η_p)·∇A(η_p),      ∇A(η_p) = E_p[T(x)]
 
 Reference: Cover and Thomas, "Elements of Information Theory" (2006), chapter 2.
 """
@@ -41,9 +43,8 @@ from suffice.families import (
     Poisson,
 )
 from suffice.numerics.double_double import Array
-from suffice.numerics.gamma_functions import CLOSE_BY, deviance_term
+from suffice.numerics.gamma_functions import deviance_term
 from suffice.theory.densities import Density, MultivariateGaussian, as_density
-from suffice.theory.gamma_divergence import dirichlet_divergence, gamma_divergence
 from suffice.theory.integration import (
     ALL,
     MISSING,
@@ -135,30 +136,21 @@ def _closed_form(p: Any, q: Any) -> float | None:
     if isinstance(family, Poisson):
         return _poisson(a["rate"], b["rate"])
     if isinstance(family, Exponential):
-        return float(_stretched(b["rate"], a["rate"]))
+        return float(deviance_term(1.0, b["rate"] / a["rate"]))
     if isinstance(family, Gaussian):
-        away = _square((a["mu"] - b["mu"]) / np.sqrt(b["variance"]))
-        return float(0.5 * (_stretched(a["variance"], b["variance"]) + away))
+        stretched = deviance_term(1.0, a["variance"] / b["variance"])
+        return float(0.5 * (stretched + np.square(a["mu"] - b["mu"]) / b["variance"]))
     if isinstance(family, GaussianKnownVariance):
-        return float(0.5 * _square((a["mu"] - b["mu"]) / np.sqrt(family.variance)))
-    if isinstance(family, Gamma):
-        return float(gamma_divergence(a["shape"], a["rate"], b["shape"], b["rate"]))
-    if isinstance(family, Beta | Dirichlet):
-        return dirichlet_divergence(p.eta, q.eta)
+        return float(0.5 * np.square(a["mu"] - b["mu"]) / family.variance)
+    if isinstance(family, Gamma | Beta | Dirichlet):
+        return _bregman(p, q)
     return None
 
 
-def _stretched(of_p: Any, of_q: Any) -> Array:
-    """D(1, r) of a ratio r of scales, which may be out of range while its logarithm is not."""
-    with np.errstate(over="ignore"):
-        away = np.divide(np.subtract(of_q, of_p), of_q)
-        return deviance_term(1.0, np.divide(of_p, of_q), np.log(of_p) - np.log(of_q), away)
-
-
-def _square(x: Any) -> Any:
-    """x², which is ∞ where it is beyond the range."""
-    with np.errstate(over="ignore"):
-        return np.square(x)
+def _bregman(p: Distribution, q: Distribution) -> float:
+    partition, mean = p.family.log_partition, np.asarray(p.family.mean(p.eta))
+    value = partition(q.eta) - partition(p.eta) + (p.eta - q.eta) @ mean
+    return max(float(value), 0.0)
 
 
 def _coins(p: float, q: float) -> float:
@@ -176,13 +168,7 @@ def _gaussians(p: MultivariateGaussian, q: MultivariateGaussian) -> float:
         raise ValueError(f"p has {len(p.mean)} columns, and q has {len(q.mean)}")
     away = linalg.solve_triangular(q.root, p.mean - q.mean, lower=True)
     roots = linalg.svdvals(linalg.solve_triangular(q.root, p.root, lower=True))
-    stretched = deviance_term(1.0, _square(roots), 2.0 * np.log(roots))
-    if np.abs(roots - 1.0).max() < CLOSE_BY:
-        # Of nearly the same covariances, from their difference: r − 1 keeps its digits.
-        half = linalg.solve_triangular(q.root, p.covariance - q.covariance, lower=True)
-        more = linalg.eigvalsh(linalg.solve_triangular(q.root, half.T, lower=True))
-        stretched = deviance_term(1.0, 1.0 + more, away=-more)
-    return float(0.5 * (stretched.sum() + _square(away).sum()))
+    return float(0.5 * (deviance_term(1.0, roots * roots).sum() + away @ away))
 
 
 def _numeric(p: Any, q: Any, tolerance: float | None) -> float:
@@ -192,9 +178,10 @@ def _numeric(p: Any, q: Any, tolerance: float | None) -> float:
         raise ValueError("p and q must be of the same dimension, and both of whole numbers or none")
     if of_p.dimension not in TOLERANCE:
         raise ValueError("quadrature is for one or two dimensions; there is no closed form either")
+    wanted = TOLERANCE[of_p.dimension] if tolerance is None else tolerance
     impossible, steepest = False, 1.0
 
-    def functions(X: Array) -> tuple[Array, None]:
+    def functions(X: Array) -> Array:
         nonlocal impossible, steepest
         log_p, log_q = of_p.at(X), of_q.at(X)
         here, there = np.exp(log_p), np.exp(log_q)
@@ -202,7 +189,7 @@ def _numeric(p: Any, q: Any, tolerance: float | None) -> float:
         both = (here > 0) & (log_q > -np.inf)
         ratio = np.subtract(log_p, log_q, out=np.zeros_like(here), where=both)
         steepest = max(steepest, float(np.abs(ratio).max(initial=0.0)))
-        return np.stack([here * ratio + (there - here), there, here], axis=1), None
+        return np.stack([here * ratio + (there - here), there, here], axis=1)
 
     # A sum over p's numbers is the divergence, wherever else q may be: how much q adds up to is
     # asked only where nobody vouches for it.
@@ -211,7 +198,7 @@ def _numeric(p: Any, q: Any, tolerance: float | None) -> float:
         enough = ALL if vouched else (1.0 - 0.5 * MISSING, *ALL)
         found = summed(functions, [of_p, of_q], enough)
     else:
-        found = integrated(functions, [of_p, of_q], tolerance)
+        found = integrated(functions, [of_p, of_q], wanted)
     if impossible:
         return float("inf")
     value, *masses = found.value.tolist()
@@ -220,7 +207,6 @@ def _numeric(p: Any, q: Any, tolerance: float | None) -> float:
             f"p adds up to {masses[1]:.6g} and q to {masses[0]:.6g}, not to 1: they are not "
             "normalised, or too narrow to be found; give Density(…, support=(lower, upper))"
         )
-    wanted = TOLERANCE[of_p.dimension] if tolerance is None else tolerance
     # What the points miss of p counts as often as p and q differ at most.
     counted = masses[of_p.discrete :]
     bound = found.error[0] + steepest * sum(abs(1.0 - mass) for mass in counted)

@@ -1,12 +1,13 @@
-"""Numbers as the pairs take them in, and hand them out: within float64's range, and for good."""
+"""What the pairs take in, checked: numbers, means, matrices; and how values are handed out."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from suffice.numerics.double_double import Array, DoubleDouble
+from suffice.numerics.double_double import Array
 
 LARGEST = 1e300
 """Of hyper-parameters: their sums and doubles stay within float64's range."""
@@ -57,18 +58,6 @@ def numbers(
     return array
 
 
-def amount(name: str, value: Any, least: float = 0.0, *, open_end: bool = False) -> Array:
-    """What is divided by: numbers whose reciprocals do not overflow, or 0."""
-    array = numbers(name, value, least, open_end=open_end)
-    tiny = (array != 0) & (np.abs(array) < 1.0 / LARGEST)
-    if tiny.any():
-        raise ValueError(
-            f"{name} holds {float(array[tiny].flat[0])!r}, which is too close to 0: accepted are "
-            f"numbers of size {1.0 / LARGEST:g} and more{'' if open_end else ', and 0'}"
-        )
-    return array
-
-
 def mean_of(name: str, value: Any) -> Array:
     """A mean, or an array of means: their squares must not overflow."""
     return numbers(name, value, most=LARGEST_VALUE)
@@ -83,10 +72,44 @@ def two(names: tuple[str, str], value: Any) -> tuple[Any, Any]:
     return first, second
 
 
+# --- matrices along the last two axes -----------------------------------------------------------
+
+
+def symmetric(matrix: Array) -> NDArray[np.bool_]:
+    """Which matrices are symmetric up to rounding, relative to their largest entry."""
+    size = np.abs(matrix).max(axis=(-2, -1), initial=0.0)
+    odd = np.abs(matrix - np.swapaxes(matrix, -1, -2)).max(axis=(-2, -1), initial=0.0)
+    return np.asarray(odd <= 1e-12 * size)
+
+
+def check_semi_definite(name: str, scatter: Array) -> None:
+    """Raise ValueError unless matrices are symmetric and, up to rounding, semi-definite."""
+    if not symmetric(scatter).all():
+        raise ValueError(f"{name} must be symmetric, and this matrix is not")
+    size = np.abs(scatter).max(axis=(-2, -1), initial=0.0)
+    least = np.linalg.eigvalsh(scatter).min(axis=-1)
+    if (least < -1e-12 * size * scatter.shape[-1]).any():
+        raise ValueError(
+            f"{name} must be positive semi-definite; it has the eigenvalue {least.min():.3g}"
+        )
+
+
+def positive_definite(scatter: Array) -> NDArray[np.bool_]:
+    """Which matrices have eigenvalues above what rounding may make of 0.
+
+    In units in which their diagonal is 1: a column's scale must not hide its rank.
+    """
+    diagonal = np.diagonal(scatter, axis1=-2, axis2=-1)
+    root = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    values = np.linalg.eigvalsh(scatter / root[..., :, None] / root[..., None, :])
+    return np.asarray(values.min(axis=-1) > 4 * scatter.shape[-1] * 2.0**-53)
+
+
+# --- what is handed out -------------------------------------------------------------------------
+
+
 def read_only(value: Any) -> Any:
-    """An array (or double-double) that cannot be changed; anything else as it is."""
-    if isinstance(value, DoubleDouble):
-        return DoubleDouble(read_only(value.hi), read_only(value.lo))
+    """An array that cannot be changed; anything else as it is."""
     if not isinstance(value, np.ndarray):
         return value
     view = value.view()

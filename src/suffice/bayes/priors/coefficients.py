@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from suffice.bayes.pseudo_scatter import PseudoScatter
+from suffice.bayes.priors.scatter import PseudoScatter
 from suffice.numerics.double_double import UNIT, Array
 from suffice.statistics.products import LARGEST_SQUARE
 

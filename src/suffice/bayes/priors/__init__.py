@@ -1,0 +1,1 @@
+"""Pseudo-statistics that models add to their own: of scatters, coefficients and shares."""
