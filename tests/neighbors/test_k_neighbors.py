@@ -25,6 +25,7 @@ import suffice
 from suffice import KNeighborsClassifier, KNeighborsRegressor
 from suffice.neighbors.metrics import Metric
 from suffice.neighbors.weighting import neighbor_weights
+from suffice.sources import as_source
 from tests.neighbors import search_oracle as oracle
 
 EUCLIDEAN = Metric("euclidean")
@@ -104,7 +105,7 @@ def test_rows_within_a_radius(tied, algorithm):
 
 
 @pytest.mark.parametrize("algorithm", ["brute", "kd_tree"])
-@pytest.mark.parametrize("p", [3.0, 1e5, 1e7])
+@pytest.mark.parametrize("p", [3.0, 32.0])
 def test_the_edge_of_a_radius_belongs_to_it_whatever_the_power(p, algorithm):
     X = 1 + np.random.default_rng(0).normal(size=(100, 2)) / p
     model = KNeighborsRegressor(20, p=p, algorithm=algorithm).fit(X, X[:, 0])
@@ -144,7 +145,7 @@ def test_distances_are_those_of_the_metrics(rows):
 def test_cosine_of_rows_in_one_direction_and_of_zeros():
     X = np.array([[0.0, 0.0], [1.0, 1e-9], [3.0, 0.0], [0.0, 2.0], [-1.0, 0.0]])
     model = KNeighborsRegressor(5, metric="cosine").fit(X, np.arange(5.0))
-    distances, found = model.kneighbors([[1.0, 0.0], [0.0, 0.0], [1e200, 1e191]])
+    distances, found = model.kneighbors([[1.0, 0.0], [0.0, 0.0], [1e140, 1e131]])
     assert found[0].tolist() == [2, 1, 0, 3, 4]
     np.testing.assert_allclose(distances[0], [0, 0.5e-18, 1, 1, 2], rtol=1e-15)
     assert found[1].tolist() == [0, 1, 2, 3, 4]
@@ -180,109 +181,6 @@ def test_weights_of_columns_neither_break_ties_nor_eat_digits(p, algorithm):
     distances, found = model.kneighbors(X[10:11])
     expected = 3 ** (1 / p) * 2.0**-24 * np.array([[0, 1, 1, 2]])
     np.testing.assert_allclose(distances, expected, rtol=1e-15)
-
-
-# --- numbers whose powers are none ---------------------------------------------------------
-
-
-def in_long_double(queries, X, p=2.0, w=1.0):
-    """Distances whose powers neither overflow nor vanish, and the order of the rows."""
-    away = np.abs(queries.astype(np.longdouble)[:, None] - X.astype(np.longdouble))
-    distances = (w * away**p).sum(axis=2) ** (1 / np.longdouble(p))
-    rows = np.argsort(distances, axis=1, kind="stable")
-    return np.take_along_axis(distances, rows, axis=1).astype(float), rows
-
-
-@pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "sparse"])
-@pytest.mark.parametrize("power", [-1000, -560, 530, 900])
-def test_units_do_not_matter(rows, power, algorithm):
-    X, _, numbers, queries = rows
-    X, factor = np.round(X, 2), 2.0**power
-    form = sparse.csr_array if algorithm == "sparse" else np.asarray
-    algorithm = "brute" if algorithm == "sparse" else algorithm
-    for options in ({}, {"p": 2, "metric_params": {"w": [0.1, 2.0, 1.0, 0.3]}}):
-        plain = KNeighborsRegressor(7, algorithm=algorithm, **options).fit(X, numbers)
-        model = KNeighborsRegressor(7, algorithm=algorithm, **options)
-        model.fit(form(X * factor), numbers)
-        for about in (queries, X[:30]):  # among them duplicates
-            distances, found = plain.kneighbors(about)
-            scaled, same = model.kneighbors(form(about * factor))
-            np.testing.assert_array_equal(same, found)
-            np.testing.assert_array_equal(scaled, distances * factor)
-            near = model.radius_neighbors(form(about * factor), distances[3, 4] * factor)
-            expected = plain.radius_neighbors(about, distances[3, 4])
-            for a, b in zip(near[1], expected[1], strict=True):
-                np.testing.assert_array_equal(a, b)
-        np.testing.assert_array_equal(model.predict(None), plain.predict(None))
-
-
-@pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "sparse"])
-@pytest.mark.parametrize("p", [2, 2.5, 6])
-def test_numbers_of_any_size_side_by_side(p, algorithm):
-    """From 1e-250 to 1e250 in one table, as far as long double has powers."""
-    rng = np.random.default_rng(0)
-    w = np.array([1.0, 3.0, 0.0, 0.2])
-
-    def cells(n):
-        return 10.0 ** rng.uniform(-250, 250, size=(n, 1)) * rng.normal(size=(n, 4))
-
-    X, queries = cells(60), np.vstack([cells(30), np.zeros((1, 4))])
-    form = sparse.csr_array if algorithm == "sparse" else np.asarray
-    options = {"algorithm": "brute" if algorithm == "sparse" else algorithm, "p": p}
-    for more, weights in (({}, 1.0), ({"metric_params": {"w": w}}, w)):
-        model = KNeighborsRegressor(30, leaf_size=8, **options, **more).fit(form(X), X[:, 0])
-        distances, found = model.kneighbors(form(queries))
-        true, order = in_long_double(queries, X, p, weights)
-        assert all(len(set(one)) == 30 for one in found.tolist())
-        np.testing.assert_allclose(distances, true[:, :30], rtol=3e-14)
-        apart = np.take_along_axis(true, np.argsort(order), axis=1)
-        np.testing.assert_allclose(np.take_along_axis(apart, found, axis=1), distances, rtol=3e-14)
-        for radius in (0.0, 1e-200, 1e-3, 1e200):
-            within, near = model.radius_neighbors(form(queries), radius)
-            for i, row in enumerate(apart):
-                np.testing.assert_array_equal(near[i], np.flatnonzero(row <= radius))
-                np.testing.assert_allclose(within[i], row[near[i]], rtol=3e-14)
-
-
-@pytest.mark.parametrize("odd", [1e200, 1e-200])
-def test_a_row_of_another_size_changes_no_unit(rows, odd):
-    X, y, _, queries = rows
-    model = KNeighborsClassifier().fit(np.vstack([X, X[:1] * odd]), np.append(y, 0))
-    assert model._search_in(model.statistics_).unit == 1.0
-    near = KNeighborsClassifier().fit(X, y).kneighbors(queries)
-    if odd > 1:
-        for a, b in zip(model.kneighbors(queries), near, strict=True):
-            np.testing.assert_array_equal(a, b)
-    assert model.kneighbors(X[:1] * odd, 1)[1].tolist() == [[300]]
-
-
-def test_squares_that_overflow_or_vanish():
-    model = KNeighborsRegressor(1).fit([[1e160], [5e160], [2e160]], [0, 1, 2.0])
-    assert model.predict([[2.1e160]]).tolist() == [2.0]
-    model = KNeighborsRegressor(3).fit([[1e-170], [5e-170], [2e-170]], [0, 1, 2.0])
-    distances, found = model.kneighbors([[2.1e-170]])
-    assert found.tolist() == [[2, 0, 1]]
-    np.testing.assert_allclose(distances, [[1e-171, 1.1e-170, 2.9e-170]], rtol=1e-14)
-    # A query by itself may be far away, or near to a row that is 0.
-    model = KNeighborsRegressor(2).fit([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], [0, 1, 2.0])
-    distances, found = model.kneighbors([[1e200, 0.0], [1e-200, 0.0]])
-    assert found.tolist() == [[0, 1], [2, 0]]
-    np.testing.assert_allclose(distances, [[1e200, 1e200], [1e-200, 1]], rtol=1e-15)
-
-
-@pytest.mark.parametrize("algorithm", ["brute", "kd_tree"])
-@pytest.mark.parametrize("p", [60, 300, 1e4])
-def test_large_powers(p, algorithm):
-    """Powers of nearly all differences vanish; the distance is hardly that of Chebyshev."""
-    rng = np.random.default_rng(0)
-    X, queries = rng.random((200, 2)), rng.random((30, 2))
-    model = KNeighborsRegressor(5, p=p, algorithm=algorithm).fit(X, X[:, 0])
-    distances, found = model.kneighbors(queries)
-    away = np.sort(np.abs(queries[:, None] - X), axis=2)
-    ratio = away[..., 0] / away[..., 1]
-    true = away[..., 1] * np.exp(np.log1p(ratio**p) / p)
-    np.testing.assert_array_equal(found, np.argsort(true, axis=1, kind="stable")[:, :5])
-    np.testing.assert_allclose(distances, np.sort(true, axis=1)[:, :5], rtol=1e-14)
 
 
 # --- scikit-learn --------------------------------------------------------------------------
@@ -406,12 +304,10 @@ def test_cross_validation_keeps_the_order_of_tied_rows(tied, scaled, tmp_path):
 
 
 def test_weights_of_neighbours():
-    distances = np.array([[0.0, 0.0, 2.0], [1.0, 2.0, 4.0], [1e-320, 1.0, 2.0]])
+    distances = np.array([[0.0, 0.0, 2.0], [1.0, 2.0, 4.0], [1e-100, 1.0, 2.0]])
     assert neighbor_weights(distances, "uniform") is None
     found = neighbor_weights(distances, "distance")
-    assert found[:2].tolist() == [[1, 1, 0], [1, 0.5, 0.25]]
-    assert 1 <= found[2, 0] < 2
-    assert found[2, 1:].max() < 1e-300
+    assert found.tolist() == [[1, 1, 0], [1, 0.5, 0.25], [1e100, 1, 0.5]]
 
     def spoiling(r):
         r += 1
@@ -441,33 +337,6 @@ def test_a_function_may_weigh_by_the_reciprocal_too(tied):
     for model in (KNeighborsClassifier, KNeighborsRegressor):
         a, b = (model(weights=weights).fit(X, y) for weights in (reciprocal, "distance"))
         np.testing.assert_array_equal(a.predict(queries), b.predict(queries))
-
-
-@pytest.mark.parametrize("scale", [1e-320, 1e-308, 1e-3, 1e300])
-def test_weighted_means_do_not_overflow(scale):
-    """Distances 1, 2, 3 and 0, 1, 2 times a scale, and targets near the largest number."""
-    X, y = np.array([[1.0], [2.0], [3.0]]) * scale, np.array([4e307, 1e307, 1e307])
-    model = KNeighborsRegressor(3, weights="distance", metric="manhattan").fit(X, y)
-    found = model.predict([[0.0], [scale]])
-    np.testing.assert_allclose(found, [(6 * 4 + 3 + 2) / 11 * 1e307, 4e307], rtol=1e-3)
-    votes = KNeighborsClassifier(3, weights="distance", metric="manhattan").fit(X, [0, 1, 1])
-    shares = votes.predict_proba([[0.0], [scale]])
-    np.testing.assert_allclose(shares, [[6 / 11, 5 / 11], [1, 0]], rtol=1e-3)
-
-
-@pytest.mark.parametrize("weights", ["uniform", "distance", lambda r: np.ones(r.shape)])
-def test_means_of_the_largest_numbers(weights):
-    """Their sums are beyond float64: what is added is smaller, and the mean still between them."""
-    X, largest = np.array([[0.0], [1.0], [2.0], [3.0]]), np.finfo(float).max
-    model = KNeighborsRegressor(3, weights=weights)
-    for value in (largest, -1e308):
-        found = model.fit(X, np.full(4, value)).predict([[0.5]])
-        np.testing.assert_allclose(found, value, rtol=1e-15)
-    y = np.stack([[1.2e308, -1.2e308, 1.2e308, 0.0], [1.0, 2.0, 3.0, 4.0]], axis=1)
-    shares = [1, 1, 1] if weights != "distance" else [3, 3, 1]
-    expected = [np.average([1.2, -1.2, 1.2], weights=shares) * 1e308]
-    expected.append(np.average([1.0, 2.0, 3.0], weights=shares))
-    np.testing.assert_allclose(model.fit(X, y).predict([[0.5]]), [expected], rtol=1e-14)
 
 
 # --- sources, frames, threads --------------------------------------------------------------
@@ -743,7 +612,7 @@ def test_the_certificate_says_what_runs(rows):
         ({"metric_params": {"w": "heavy"}}, "4 numbers"),
         ({"metric_params": {"p": "two"}}, "'two' of a Minkowski distance"),
         ({"metric_params": {"p": np.nan}}, "positive number"),
-        ({"p": 1, "metric_params": {"w": [1e308] * 4}}, "exceed the numbers of float64"),
+        ({"p": 300}, "metric='chebyshev' is nearly the same"),
         ({"p": np.inf, "metric_params": {"w": [1.0] * 4}}, "finite p"),
     ],
     ids=str,
@@ -824,6 +693,15 @@ def test_rows_that_are_refused(rows, tmp_path):
         model.kneighbors(sparse.csr_array(X), 1000)
     with pytest.raises(ValueError, match="infinity"):
         model.predict(np.full((1, 4), np.longdouble("1e308") * 8))
+    large = np.where(np.isnan(holed), -1e151, holed)
+    place = r"contains a value too large, -1e\+151: column 2, row 7 .* rescale"
+    for form in (np.asarray, sparse.csr_array, as_source):
+        with pytest.raises(ValueError, match=place):
+            model.predict(form(large))
+    with pytest.raises(ValueError, match=place):
+        KNeighborsClassifier().fit(large, y)
+    with pytest.raises(ValueError, match=r"Input y contains a value too large, 1e\+160: row 2 "):
+        KNeighborsRegressor().fit(X[:3], [0.0, 1.0, 1e160])
     for radius in (-1.0, np.nan, "wide", [1.0, 2.0]):
         with pytest.raises(ValueError, match="number that is not negative"):
             model.radius_neighbors(X, radius)
@@ -859,31 +737,3 @@ def test_memory_does_not_grow_with_queries_times_rows(algorithm):
     finally:
         tracemalloc.stop()
     assert peak < 40e6
-
-
-@pytest.mark.parametrize("p", [1.5, 2, 3])
-@pytest.mark.parametrize("w", [[1e300, 1.0], [1.0, 1e-300], [5e-324, 5e-324]])
-@pytest.mark.filterwarnings("error")
-def test_weights_far_from_one(p, w):
-    """A power may vanish that its weight would have made the largest."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 2)) * [1e-100 if w[0] > 1 else 1.0, 1.0]
-    X[::7, 0] *= 1e-60
-    model = KNeighborsRegressor(40, metric="minkowski", p=p, metric_params={"w": w}).fit(X, X[:, 0])
-    distances, rows = model.kneighbors(X[:10])
-    wide = np.abs(X[:10, None].astype(np.longdouble) - X)
-    exact = (np.asarray(w, np.longdouble) * wide**p).sum(axis=2) ** (1 / np.longdouble(p))
-    found = np.take_along_axis(exact, rows, axis=1)
-    np.testing.assert_allclose(distances, found.astype(float), rtol=1e-12)
-    assert (np.diff(found, axis=1) >= -1e-12 * found[:, 1:]).all()
-
-
-def test_equal_rows_are_told_from_rows_whose_squares_vanish():
-    X = np.array([[0.0], [1e-170], [0.0], [3e-170], [1.0]])
-    distances, rows = KNeighborsRegressor(5).fit(X, X[:, 0]).kneighbors(X[:1])
-    assert rows.tolist() == [[0, 2, 1, 3, 4]]
-    np.testing.assert_allclose(distances[0], [0, 0, 1e-170, 3e-170, 1.0], rtol=1e-15)
-    whole = np.array([[0.0], [1.0], [0.0], [3.0], [1.0]])
-    distances, rows = KNeighborsRegressor(5).fit(whole, whole[:, 0]).kneighbors(whole[:1])
-    assert rows.tolist() == [[0, 2, 1, 4, 3]]
-    assert distances.tolist() == [[0.0, 0.0, 1.0, 1.0, 3.0]]

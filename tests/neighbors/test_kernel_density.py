@@ -114,31 +114,6 @@ def test_weights(name):
     np.testing.assert_array_equal(large.score_samples(queries), model.score_samples(queries))
 
 
-@each_kernel
-@pytest.mark.parametrize("light", [1e-120, 1e-200, 1e-322])
-def test_weights_of_any_size_side_by_side(name, light):
-    """Where heavy rows do not reach, light ones make the density, however light they are."""
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(300, 2)), rng.normal(size=(300, 2)) + 1e4])
-    weight = np.append(light * rng.integers(1, 4, size=300), rng.uniform(1e199, 1e200, size=300))
-    queries = np.concatenate([X[:5], rng.normal(size=(15, 2)), X[-5:], [[5e3, 5e3]]])
-    queries = np.concatenate([queries, [[-1e4, 0.0]]]) if name == "gaussian" else queries
-    found = KernelDensity(kernel=name, bandwidth=1.3).fit(X, sample_weight=weight)
-    expected = naive(X, weight, queries, 1.3, name)
-    np.testing.assert_array_equal(np.isfinite(expected), np.isfinite(found.score_samples(queries)))
-    np.testing.assert_allclose(found.score_samples(queries), expected, rtol=1e-12, atol=2e-13)
-
-
-def test_a_light_row_by_itself():
-    options = {"sample_weight": [1e-200, 1e200]}
-    X = [[0.0], [100.0]]
-    log_share = -400 * np.log(10)
-    found = KernelDensity().fit(X, **options).score_samples([[-30.0]])
-    assert found == pytest.approx(log_share - 450 - 0.5 * np.log(2 * np.pi), rel=1e-14)
-    found = KernelDensity(kernel="tophat").fit(X, **options).score_samples([[0.0], [50.0]])
-    np.testing.assert_allclose(found, [log_share - np.log(2), -np.inf], rtol=1e-14)
-
-
 def test_the_hypercube_counts_rows():
     """k / (n hᵈ), the window of the notes."""
     rng, X = rows(500, 2)
@@ -259,7 +234,7 @@ def test_a_thousand_bandwidths_away():
 
 
 @each_kernel
-@pytest.mark.parametrize("power", [-900, -250, 250, 900])
+@pytest.mark.parametrize("power", [-250, 250])
 def test_units_do_not_matter(name, power):
     """Multiplied by a power of two, a density has the same digits."""
     rng, X = rows(300, 2)
@@ -275,15 +250,6 @@ def test_units_do_not_matter(name, power):
     )
 
 
-def test_queries_at_the_end_of_the_numbers():
-    _, X = rows(300, 2)
-    far = np.array([[1e300, 0.0], [1e160, 1e160], [0.0, 0.0]])
-    gaussian = KernelDensity().fit(X).score_samples(far)
-    np.testing.assert_array_equal(np.isneginf(gaussian), [True, True, False])
-    exponential = KernelDensity(kernel="exponential").fit(X).score_samples(far)
-    np.testing.assert_allclose(exponential[:2], [-1e300, -np.sqrt(2) * 1e160], rtol=1e-15)
-
-
 def test_an_offset_costs_no_digits():
     rng, X = rows(300, 2)
     X, queries = X.round(3), rng.normal(size=(20, 2)).round(3)
@@ -294,13 +260,6 @@ def test_an_offset_costs_no_digits():
         np.testing.assert_array_equal(
             found, KernelDensity(kernel=name).fit(near[0]).score_samples(near[1])
         )
-
-
-def test_a_bandwidth_too_small_for_the_numbers():
-    model = KernelDensity(bandwidth=1e-200)
-    with pytest.raises(ValueError, match=r"bandwidth=1e-200 is too small next to values of 1e\+10"):
-        model.fit([[1e10], [2.0]])
-    assert not hasattr(model, "bandwidth_")
 
 
 # --- queries are a pass --------------------------------------------------------------------
@@ -601,17 +560,6 @@ def test_rows_that_do_not_fit(monkeypatch):
     with pytest.raises(ValueError, match="Fit a sample"):
         KernelDensity().fit(np.ones((60, 2)))
     assert model.statistics_.count == 30
-
-
-@pytest.mark.parametrize("rule", ["scott", "silverman", "leave-one-out", "held-out"])
-def test_weights_beyond_the_numbers(rule):
-    _, X = rows(150, 2)
-    heavy = np.full(150, 1e307)
-    with pytest.raises(ValueError, match="weights add up to more"):
-        KernelDensity(bandwidth=rule).fit(X, sample_weight=heavy)
-    plain = KernelDensity().fit(X)
-    given = KernelDensity().fit(X, sample_weight=heavy)
-    assert given.score_samples(X).tobytes() == plain.score_samples(X).tobytes()
 
 
 def test_a_target_is_ignored():

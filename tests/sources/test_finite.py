@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from suffice.sources import ArraySource, FrameSource, SparseSource, describe_non_finite, scan
+from suffice.sources import ArraySource, Block, FrameSource, SparseSource, describe_non_finite, scan
 
 
 def first_message(source):
@@ -32,6 +32,30 @@ def test_nan_and_infinity_are_found_with_their_place(dtype, order):
         assert message.startswith("Input X contains infinity or a value too large: column 1, row 9")
 
 
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, lambda X: X[:, ::-1][:, ::-1]])
+def test_values_beyond_the_range_are_found_with_their_place(form):
+    for value in (1e151, -1e308):
+        source = ArraySource(form(with_value(value)))
+        message = first_message(source)
+        assert message == (
+            f"Input X contains a value too large, {value:g}: column 1, row 9000 (counted from 0). "
+            "Values beyond 1e+150 are not taken: rescale the columns."
+        )
+        assert first_message(SparseSource(sparse.csr_array(with_value(value)))) == message
+    assert first_message(ArraySource(form(with_value(1e150)))) is None
+    target = ArraySource(np.zeros((20_000, 1)), with_value(-1e160)[:, 1])
+    assert first_message(target).startswith("Input y contains a value too large, -1e+160: row 9000")
+
+
+def test_missing_cells_are_no_reason():
+    X = with_value(np.nan)
+    source = ArraySource(X)
+    block = Block(X, None, None, 0)
+    assert describe_non_finite(block, source, missing=True) is None
+    X[10_000, 2] = 1e151
+    assert "column 2, row 10000 " in describe_non_finite(block, source, missing=True)
+
+
 def test_the_column_has_its_name():
     frame = pd.DataFrame(with_value(np.nan), columns=["age", "pay", "tax"])
     assert "column 'pay', row 9000 (counted from 0)" in first_message(FrameSource(frame))
@@ -46,7 +70,7 @@ def test_rows_come_before_columns():
 def test_all_finite_is_none():
     for dtype in (float, int, bool):
         assert first_message(ArraySource(np.ones((10, 2), dtype), np.ones(10))) is None
-    assert first_message(ArraySource(np.full((2, 2), 1e308), ["a", "b"])) is None
+    assert first_message(ArraySource(np.full((2, 2), 1e150), ["a", "b"])) is None
     assert first_message(SparseSource(sparse.eye_array(3))) is None
     assert first_message(SparseSource(sparse.eye_array(3, dtype=int))) is None
 

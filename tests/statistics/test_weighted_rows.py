@@ -23,7 +23,7 @@ def weights_by_value(rows):
     return found
 
 
-cells = st.sampled_from([-1.0, 0.0, -0.0, 0.5, 1e300])
+cells = st.sampled_from([-1.0, 0.0, -0.0, 0.5, 1e150])
 few_rows = st.lists(st.tuples(cells, cells, st.integers(1, 3)), min_size=1, max_size=10)
 
 

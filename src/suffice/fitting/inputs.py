@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (
     _check_sample_weight,
     _check_y,
+    check_array,
     check_consistent_length,
     check_is_fitted,
     validate_data,
@@ -23,7 +24,7 @@ from sklearn.utils.validation import (
 
 from suffice.engines.passes import map_rows
 from suffice.sources import Block, Source, as_source
-from suffice.sources.finite import describe_non_finite
+from suffice.sources.finite import describe_non_finite, within_range
 from suffice.sources.frames import is_frame
 from suffice.sources.memory import library, plain_array
 
@@ -167,15 +168,7 @@ class TakesRows(BaseEstimator):
         check_is_fitted(self)
         refuse_strangers(X)
         if not isinstance(X, Source) and not is_frame(X):
-            X = validate_data(
-                self,
-                X,
-                reset=False,
-                accept_sparse=self._accepts_sparse(),
-                dtype="numeric",
-                ensure_all_finite="allow-nan" if self._takes_missing() else True,
-            )
-            return function(X)
+            return function(self._checked_queries(X))
         source = as_source(X)
         self._check_names(source)
 
@@ -186,6 +179,19 @@ class TakesRows(BaseEstimator):
             return function(block.X)
 
         return map_rows(source, apply, self._n_jobs())
+
+    def _checked_queries(self, X: Any) -> Any:
+        """Queries as an array, or a sparse one, of numbers within range."""
+        checks = {"accept_sparse": self._accepts_sparse(), "dtype": "numeric"}
+        X = validate_data(self, X, reset=False, ensure_all_finite=False, **checks)
+        if not within_range(X):
+            missing = self._takes_missing()
+            finite = "allow-nan" if missing else True
+            check_array(X, ensure_all_finite=finite, estimator=self, input_name="X", **checks)
+            message = describe_non_finite(Block(X, None, None, 0), as_source(X), missing)
+            if message:
+                raise ValueError(message)
+        return X
 
     def _check_scored(self, source: Source, y: Any, sample_weight: Any) -> None:
         """Raise unless the predictions of a source can be scored."""

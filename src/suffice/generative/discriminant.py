@@ -25,7 +25,6 @@ from suffice.generative.classifier import GenerativeClassifier, refuse_undeclare
 from suffice.generative.priors import given_priors
 from suffice.generative.shrinkage import Covariance, Rule, rule_of
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
-from suffice.numerics.far_squares import half_squares
 from suffice.sources import Block, Source
 from suffice.statistics.class_moments import ClassMoments
 from suffice.statistics.column_moments import ColumnMoments
@@ -49,6 +48,9 @@ POOLED, OF_CLASSES, UP_TO_FOURTH = range(3)
 
 CELLS_AT_ONCE = 1 << 18
 """Values that are centred and multiplied at once."""
+
+FARTHEST = 1e300
+"""Half the squared distance beyond which a row is taken to be: sums with it stay finite."""
 
 
 class Discriminant(GenerativeClassifier):
@@ -300,15 +302,7 @@ def half_distances(rows: Any, n_classes: int, standardised: Callable[[Any, int],
         Vectors whose lengths are the distances.
     """
     out = np.empty((rows.shape[0], n_classes))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for k in range(n_classes):
-            half = standardised(rows, k)
-            out[:, k] = 0.5 * np.einsum("ij,ij->i", half, half)
-        far = np.flatnonzero(~np.isfinite(out).all(axis=1))
-        if len(far):
-            parts = [standardised(rows[far], k) for k in range(n_classes)]
-            away = np.zeros((len(far), n_classes, max(part.shape[1] for part in parts)))
-            for k, part in enumerate(parts):
-                away[:, k, : part.shape[1]] = part
-            out[far] = half_squares(away)
-    return out
+    for k in range(n_classes):
+        half = standardised(rows, k)
+        out[:, k] = 0.5 * np.einsum("ij,ij->i", half, half)
+    return np.minimum(out, FARTHEST)

@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 
 from suffice.kernels.gaussian import FARTHEST, add_log_densities
 from suffice.numerics.double_double import UNIT, Array
-from suffice.numerics.far_squares import half_squares
 from suffice.statistics.column_moments import ColumnMoments
 
 COMPILED_FROM = 1 << 15
 """Rows times columns times classes from which densities are computed by a kernel."""
 
-SMALLEST_VARIANCE = 1e-300
+SMALLEST_VARIANCE = 1e-250
 """Stands for a variance of zero where a density is asked for: almost a point mass."""
 
 
@@ -112,15 +111,12 @@ def log_densities(rows: Any, theta: Array, rest: Array, var: Array) -> Array:
     if theta.ndim == 2 and rows.size * len(theta) >= COMPILED_FROM:
         out = np.zeros((len(rows), len(theta)))
         add_log_densities(rows, theta, np.ascontiguousarray(rest), scale, peak, out)
-        far = np.flatnonzero((out < -FARTHEST / 4).any(axis=1))
-        if len(far):
-            out[far] = _few_log_densities(rows[far], theta, rest, scale, peak)
         return out
     return _few_log_densities(rows, theta, rest, scale, peak)
 
 
 def _few_log_densities(rows: Array, theta: Array, rest: Array, scale: Array, peak: Array) -> Array:
     missing = np.isnan(rows)[:, None, :]
-    with np.errstate(over="ignore"):
-        away = np.where(missing, 0.0, ((rows[:, None, :] - theta) - rest) * scale)
-    return np.where(missing, 0.0, peak).sum(axis=2) - half_squares(away)
+    away = np.where(missing, 0.0, ((rows[:, None, :] - theta) - rest) * scale)
+    half = np.minimum(0.5 * np.einsum("ikj,ikj->ik", away, away), FARTHEST)
+    return np.asarray(np.where(missing, 0.0, peak).sum(axis=2) - half)

@@ -250,7 +250,8 @@ def _ledoit_wolf(found: Covariance, part: FourthMoments, scale: Array) -> tuple[
     weight = float(part.weight.hi)
     with np.errstate(over="ignore", invalid="ignore"):
         # A constant column has no powers, nor anything that could have been lost of them.
-        inverse = np.where(part.height > 0, 1 / np.square(scale / part.unit), 0.0)
+        constant = (part.height == 0) & (np.diagonal(C) == 0)
+        inverse = np.where(constant, 0.0, 1 / np.square(scale))
         fourth = float(inverse @ part.fourth @ inverse)
         of_fourth = float(part.error_unit * np.square((np.sqrt(part.height) * inverse).sum()))
         lost = float(np.square((np.sqrt(part.count * UNDERFLOW) * inverse).sum()) / weight)

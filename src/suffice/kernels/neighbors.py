@@ -170,8 +170,7 @@ def nearest_directly(
             tile_ranks(queries, i, tile, 0, metric, p, w, here)
             worst = ranks[i, 0]
             for r in range(count):
-                # Among equal ranks the earlier row stays; infinite ones fill up what is free.
-                if here[r] <= worst and (here[r] < worst or rows[i, 0] == NOBODY):
+                if here[r] < worst:  # among equal ranks the earlier row stays
                     offer(ranks, rows, i, ranks.shape[1], here[r], start + r)
                     worst = ranks[i, 0]
     for i in range(queries.shape[0]):

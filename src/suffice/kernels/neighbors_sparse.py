@@ -145,8 +145,7 @@ def nearest_sparse(
                 continue
             a, last = x_starts[r], x_starts[r + 1]
             here = sparse_rank(x, x_columns, a, last, q, q_columns, b, end, metric, p, w, worst)
-            # Among equal ranks the earlier row stays; infinite ones fill up what is free.
-            if here <= worst and (here < worst or rows[i, 0] == NOBODY):
+            if here < worst:  # among equal ranks the earlier row stays
                 offer(ranks, rows, i, ranks.shape[1], here, r)
                 worst = ranks[i, 0]
         settle(ranks, rows, i)

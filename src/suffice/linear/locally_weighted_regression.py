@@ -255,11 +255,6 @@ def gather(source: Source, n_jobs: int | None) -> tuple[Floats, Floats, Floats]:
     if not count:
         raise ValueError(NOTHING)
     X, y, weight = (np.concatenate(values) for values in zip(*parts, strict=True))
-    for what, values in (("column", X), ("target", y)):
-        with np.errstate(over="ignore"):
-            wide = np.flatnonzero(~np.isfinite(np.ptp(values, axis=0)))
-        if len(wide):
-            raise ValueError(f"{what} {wide[0]} spans more than float64's range: rescale it")
     return X, y, weight
 
 

@@ -37,6 +37,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Rule = Literal["leave-one-out", "held-out"]
 
+SMALLEST, LARGEST = 1e-150, 1e150
+"""Bandwidths whose squares are numbers."""
+
 STEPS = np.arange(-6, 5)
 """Powers of √2 that are tried about the reference bandwidth."""
 
@@ -197,9 +200,12 @@ def check_candidates(bandwidths: ArrayLike | None) -> Floats | None:
         candidates = np.asarray(bandwidths, dtype=np.float64)
     except (TypeError, ValueError):
         candidates = np.empty(())
-    positive = bool(((candidates > 0) & (candidates < np.inf)).all())
-    if candidates.ndim != 1 or not len(candidates) or not positive:
-        raise ValueError(f"bandwidths={bandwidths!r} must be positive numbers in a list, or None")
+    taken = bool(((candidates >= SMALLEST) & (candidates <= LARGEST)).all())
+    if candidates.ndim != 1 or not len(candidates) or not taken:
+        raise ValueError(
+            f"bandwidths={bandwidths!r} must be positive numbers in a list, from {SMALLEST:g} to "
+            f"{LARGEST:g}, or None"
+        )
     return candidates
 
 
@@ -207,24 +213,13 @@ def rule_of_thumb(rows: WeightedRows, bandwidth: float | str) -> float:
     """The bandwidth that a number or the name of a rule stands for."""
     if not isinstance(bandwidth, str):
         return float(bandwidth)
-    n, d = total_weight(rows), rows.X.shape[1]
+    n, d = rows.weight.sum(), rows.X.shape[1]
     return float((n if bandwidth == "scott" else n * (d + 2) / 4) ** (-1 / (d + 4)))
-
-
-def total_weight(rows: WeightedRows) -> float:
-    """The sum of the weights; raise if it is beyond float64."""
-    with np.errstate(over="ignore"):
-        total = float(rows.weight.sum())
-    if not np.isfinite(total):
-        raise ValueError(
-            "the weights add up to more than float64 can hold: make all of them smaller"
-        )
-    return total
 
 
 def reference_bandwidth(rows: WeightedRows, kernel: DensityKernel) -> float:
     """σ n^(−1/(d+4)) over the kernel's own standard deviation, σ² the mean variance of a column."""
-    total = total_weight(rows)
+    total = float(rows.weight.sum())
     # A row that outweighs all others together would say nothing about their spread.
     weight = np.minimum(rows.weight, weight_of_others(rows.weight, np.arange(rows.count)))
     share = weight / weight.sum()
@@ -265,7 +260,7 @@ def left_out_likelihoods(
     windows = make_windows(rows, kernel, bandwidths, groups)
     order, heaviest = windows.leaves.order, np.log(rows.weight.max())
     weight, hidden = rows.weight[order], groups[order]
-    total = total_weight(rows)
+    total = rows.weight.sum()
     # Repetitions of the row itself that stay; K is 1 at its centre.
     stays = np.maximum(weight - 1.0, 0.0) if single else np.zeros(len(weight))
     others = np.log(weight_of_others(rows.weight, groups)[hidden] + stays) - heaviest

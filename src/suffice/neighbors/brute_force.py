@@ -106,10 +106,9 @@ class Screen:
         n, d = X.shape
         if d < FEWEST_COLUMNS or n < FEWEST_ROWS:
             return None
-        with np.errstate(over="ignore", invalid="ignore"):
-            centre = X.mean(axis=0)
-            reach = float(max(np.max(X.max(axis=0) - centre), np.max(centre - X.min(axis=0))))
-        if not (np.isfinite(centre).all() and 1e-100 < reach < 1e100):
+        centre = X.mean(axis=0)
+        reach = float(max(np.max(X.max(axis=0) - centre), np.max(centre - X.min(axis=0))))
+        if not 1e-100 < reach < 1e100:
             return None
         scale = float(2.0 ** -np.frexp(reach)[1])
         g = (d + 4) * 2.0**-24 / (1 - (d + 4) * 2.0**-24)
@@ -129,9 +128,8 @@ class Screen:
     def queries(self, Q: Floats) -> tuple[Singles, Floats, NDArray[np.bool_]]:
         """The other factor, each query's slack and ‖q‖², and which queries are too far."""
         d = Q.shape[1]
-        with np.errstate(over="ignore", invalid="ignore"):
-            q = (Q - self.centre) * self.scale
-            far = ~(np.abs(q).max(axis=1) < FARTHEST)
+        q = (Q - self.centre) * self.scale
+        far = np.abs(q).max(axis=1) >= FARTHEST
         q[far] = 0.0
         factor = np.ones((len(q), d + 1), np.float32)
         factor[:, :d] = q

@@ -23,13 +23,8 @@ from suffice.neighbors.questions import Neighborhoods
 from suffice.neighbors.search import Floats, Integers
 from suffice.neighbors.weighting import Weights, neighbor_weights
 from suffice.sources import Block, Source
+from suffice.sources.finite import within_range
 from suffice.sources.query_blocks import QueryBlocks
-
-ROOM = 64
-"""Binary digits by which large targets are made smaller, to be added."""
-
-LARGEST = float(np.ldexp(np.finfo(np.float64).max, -ROOM))
-"""What the largest of them is then."""
 
 
 class KNeighborsRegressor(MultiOutputMixin, Regressor, Neighborhoods, NeighborsModel):
@@ -114,8 +109,8 @@ class KNeighborsRegressor(MultiOutputMixin, Regressor, Neighborhoods, NeighborsM
             target = np.asarray(y, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"the target must hold numbers to be averaged: {error}") from None
-        if not np.isfinite(target).all():
-            raise FloatingPointError("a target that is not finite")
+        if not within_range(target):
+            raise FloatingPointError("a target out of range")
         return target
 
     def _check_target(self, source: Source) -> None:
@@ -156,16 +151,7 @@ class KNeighborsRegressor(MultiOutputMixin, Regressor, Neighborhoods, NeighborsM
 
     def _mean(self, distances: Floats, rows: Integers) -> Floats:
         y = self.statistics_.joined().y[0][rows]
-        weights = neighbor_weights(distances, self.weights)
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean = averages(y, weights)
-            large = ~np.isfinite(mean)
-            if large.any():  # the sum is beyond float64, but not the mean
-                small = averages(np.ldexp(y, -ROOM), weights)
-                if weights is None or (weights >= 0).all():
-                    small = np.clip(small, -LARGEST, LARGEST)  # nor by rounding
-                mean[large] = np.ldexp(small, ROOM)[large]
-        return mean
+        return averages(y, neighbor_weights(distances, self.weights))
 
 
 def averages(y: Floats, weights: Floats | None) -> Floats:

@@ -31,6 +31,8 @@ from suffice.fitting.base import OnePass, Solved
 from suffice.fitting.callbacks import FitTask
 from suffice.fitting.registry import register
 from suffice.neighbors.bandwidth import (
+    LARGEST,
+    SMALLEST,
     Choice,
     Rule,
     check_candidates,
@@ -39,7 +41,7 @@ from suffice.neighbors.bandwidth import (
 )
 from suffice.neighbors.density_kernels import KERNELS
 from suffice.neighbors.density_proof import proof_of_choice, proof_of_sums
-from suffice.neighbors.windows import log_constants, make_windows, unit_for
+from suffice.neighbors.windows import log_constants, make_windows
 from suffice.sources import Block, Piece, Source
 from suffice.sources.finite import describe_non_finite
 from suffice.statistics.moments import NOTHING, Precision
@@ -119,7 +121,7 @@ class KernelDensity(DensityMixin, OnePass):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "bandwidth": [
-            Interval(Real, 0, None, closed="neither"),
+            Interval(Real, SMALLEST, LARGEST, closed="both"),
             StrOptions({"scott", "silverman", *LIKELIHOODS}),
         ],
         "algorithm": [StrOptions({"auto", "kd_tree", "ball_tree"})],
@@ -218,7 +220,6 @@ class KernelDensity(DensityMixin, OnePass):
         kernel = KERNELS[self.kernel_]
         if self.bandwidth not in LIKELIHOODS:
             self.bandwidth_ = rule_of_thumb(rows, self.bandwidth)
-            unit_for(rows, np.array([self.bandwidth_]))
             return Solved(proof_of_sums(rows, kernel, self.bandwidth_), float("nan"))
         choice = self._choice = choose_bandwidth(
             rows,

@@ -12,7 +12,6 @@ be 1: such a row gets a column of its own, one for queries and one for the data.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -35,11 +34,10 @@ ALIASES = {
     "infinity": "chebyshev",
 }
 RANKS = {"euclidean": SQUARED, "cosine": SQUARED, "manhattan": MANHATTAN, "chebyshev": CHEBYSHEV}
-NAMES = ("euclidean", "manhattan", "chebyshev", "minkowski", "cosine")
+MOST_POWER = 32
+"""Differences between 1e-9 and 1e9 have powers up to this."""
 
-ORDINARY = 800
-"""Binary digits before and after the point within which powers of the largest number need no other
-unit: there is room for sums, and for differences that are far smaller."""
+NAMES = ("euclidean", "manhattan", "chebyshev", "minkowski", "cosine")
 
 
 @dataclass(frozen=True)
@@ -123,44 +121,24 @@ class Metric:
         """The weights of the columns; an empty array where there are none."""
         return np.array(self.w or (), dtype=np.float64)
 
-    @property
-    def power(self) -> float | None:
-        """What differences are raised to, where a power may leave the range of float64."""
-        return 2.0 if self.name == "euclidean" else self.p if self.kind == POWER else None
-
-    def unit(self, size: float) -> float:
-        """A power of two in which rows are measured: 1, unless powers would overflow or vanish.
-
-        Parameters
-        ----------
-        size : float
-            The largest absolute value of most rows.
+    def distance(self, ranks: Floats) -> Floats:
+        """Distances from ranks.
 
         Raises
         ------
         ValueError
-            If weighted differences are beyond float64 nevertheless.
+            If a rank is infinite.
         """
-        unit, power = 1.0, self.power
-        if power is None or size == 0:
-            return unit
-        if abs(math.log2(size)) * power > ORDINARY:
-            unit = math.ldexp(1.0, min(-math.frexp(size)[1], 1000))
-        with np.errstate(over="ignore"):
-            if np.isinf(np.sum(self.weights * np.float64(2 * unit * size) ** power)):
-                raise ValueError(
-                    "powers of cells times their weights w of a Minkowski distance exceed the "
-                    "numbers of float64: take smaller weights"
-                )
-        return unit
-
-    def distance(self, ranks: Floats) -> Floats:
-        """Distances from ranks."""
         if self.name == "euclidean":
             return np.sqrt(ranks)
         if self.name == "cosine":
             return 0.5 * ranks
         if self.kind == POWER:
+            if np.isinf(ranks).any():
+                raise ValueError(
+                    f"differences to the power p={self.p:g} exceed the numbers of float64: take a "
+                    'smaller p or smaller weights w, rescale the columns, or take "chebyshev"'
+                )
             return ranks ** (1 / self.p)
         return ranks
 
@@ -226,6 +204,11 @@ def metric_of(
     p = 2.0 if power is None else float(power) if isinstance(power, Real) else np.nan
     if not p > 0:
         raise ValueError(f"p={power!r} of a Minkowski distance must be a positive number")
+    if MOST_POWER < p < np.inf:
+        raise ValueError(
+            f"p={power!r} of a Minkowski distance is more than {MOST_POWER}, where powers of "
+            "ordinary differences leave the range of float64: metric='chebyshev' is nearly the same"
+        )
     if w is not None:
         return Metric(name, p, _weights(w, p, n_columns))
     named = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}.get(p)

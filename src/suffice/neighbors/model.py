@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.passes import in_order
 from suffice.engines.settings import resolve_threads
@@ -31,11 +31,11 @@ from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.inputs import refuse_strangers
 from suffice.fitting.registry import register
-from suffice.neighbors.measured import Measured
 from suffice.neighbors.metrics import Metric, metric_of
 from suffice.neighbors.search import (
     Floats,
     Integers,
+    Search,
     search_of,
     takes_all_rows,
     without_self,
@@ -55,7 +55,7 @@ register(SparseRows)
 T = TypeVar("T")
 
 KEPT = [np.float64, np.float32, np.int64, np.int32, np.int16, np.int8, np.uint8]
-"""Queries that become float64 block by block; others do at once, and must be finite then."""
+"""Queries that become float64 block by block; others do at once."""
 
 
 class NeighborsModel(OnePass):
@@ -201,7 +201,7 @@ class NeighborsModel(OnePass):
         self.statistics_ = self.statistics_.joined()
         return done
 
-    def _certify(self, search: Measured, rows: RowsAndTargets) -> Certificate:
+    def _certify(self, search: Search, rows: RowsAndTargets) -> Certificate:
         notes: tuple[str, ...] = ()
         if self.algorithm in ("kd_tree", "ball_tree") and rows.sparse:
             notes = ("there is no tree of sparse rows: they are all compared",)
@@ -240,23 +240,21 @@ class NeighborsModel(OnePass):
     def _fitted_metric(self) -> Metric:
         return Metric(self.effective_metric_, **self.effective_metric_params_)
 
-    def _search_in(self, rows: RowsAndTargets) -> Measured:
+    def _search_in(self, rows: RowsAndTargets) -> Search:
         """The search through some rows that was fitted, kept with them."""
-        self._validate_params()  # for they may have changed since the fit
         key = metric, leaf_size = self._fitted_metric, self._leaf_size
-        known: tuple[Any, Measured] | None = rows.memo.get("search")
+        known: tuple[Any, Search] | None = rows.memo.get("search")
         if known is not None and known[0] == key:
             return known[1]
         search = search_of(rows.X[0], metric, leaf_size, self.n_jobs)
         rows.memo["search"] = (key, search)
         return search
 
-    def _over_queries(self, X: Any, answer: Callable[[Any, int], T]) -> list[T]:
-        """What a function makes of each block of prepared queries, and of its first row's number.
+    def _over_queries(self, X: Any, answer: Callable[[Search, Any, int], T]) -> list[T]:
+        """What a function makes of the search, of each block of queries and its first row's number.
 
         X is an array, a frame or a source; None stands for the rows of the fit.
         """
-        check_is_fitted(self)
         refuse_strangers(X)
         rows = self.statistics_.joined()
         search = self._search_in(rows)
@@ -270,13 +268,13 @@ class NeighborsModel(OnePass):
                     message = describe_non_finite(block, source)
                     if message:
                         raise ValueError(message)
-                found.append(answer(search.prepared(block.X), block.start))
+                found.append(answer(search, search.prepared(block.X), block.start))
             return found
 
         with closing(in_order(source, work, self._n_jobs(), 1)) as runs:
             return [one for run in runs for one in run]
 
-    def _query_source(self, X: Any, rows: RowsAndTargets, search: Measured) -> Source:
+    def _query_source(self, X: Any, rows: RowsAndTargets, search: Search) -> Source:
         if isinstance(X, Source) or is_frame(X):
             source = as_source(X)
             self._check_names(source)
@@ -284,10 +282,9 @@ class NeighborsModel(OnePass):
         if X is None:
             X = as_table(rows.X[0])
         else:
-            with np.errstate(over="ignore"):  # what is too large is refused as infinite
-                X = validate_data(self, X, reset=False, dtype="numeric", accept_sparse="csr")
-                if X.dtype not in KEPT:
-                    X = check_array(X, dtype=np.float64, accept_sparse="csr")
+            X = self._checked_queries(X)
+            if X.dtype not in KEPT:
+                X = X.astype(np.float64)
             if issparse(X):
                 check_columns(X)
         # Every thread gets a share, however few the queries.
@@ -303,18 +300,22 @@ class NeighborsModel(OnePass):
 
         Where X is None, no row is a neighbour of itself.
         """
-        check_is_fitted(self)
-        rows = self.statistics_.joined()
-        search = self._search_in(rows)
-        k = self._checked_number(n_neighbors, X, rows.count)
+        self._check_ready()
+        k = self._checked_number(n_neighbors, X, self.statistics_.count)
 
-        def work(queries: Any, start: int) -> T:
-            distances, found = search.nearest(queries, k if X is not None else k + 1)
+        def work(search: Search, queries: Any, start: int) -> T:
+            ranks, found = search.nearest(queries, k if X is not None else k + 1)
+            distances = search.metric.distance(ranks)
             if X is None:
                 distances, found = without_self(distances, found, start)
             return answer(distances, found)
 
         return self._over_queries(X, work)
+
+    def _check_ready(self) -> None:
+        """Raise unless the model is fitted and its parameters, as they are now, are valid."""
+        check_is_fitted(self)
+        self._validate_params()
 
     def _leave_each_out(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The target of each row, and what a model of all other rows predicts for it.

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from suffice.neighbors.search import Floats, Integers
-from suffice.statistics.rows_and_targets import RowsAndTargets
+from suffice.neighbors.search import Floats, Integers, Search
 
 
 class Neighborhoods:
@@ -20,10 +19,9 @@ class Neighborhoods:
     """
 
     n_samples_fit_: int
-    statistics_: RowsAndTargets
+    _check_ready: Any
     _over_nearest: Any
     _over_queries: Any
-    _search_in: Any
 
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
@@ -149,9 +147,11 @@ class Neighborhoods:
         if not (isinstance(radius, Real) and radius >= 0):
             raise ValueError(f"radius={radius!r} must be a number that is not negative")
 
-        def work(queries: Floats, start: int) -> tuple[list[Floats], list[Integers]]:
-            search = self._search_in(self.statistics_.joined())
-            starts, distances, rows = search.within(queries, radius)
+        self._check_ready()
+
+        def work(search: Search, queries: Any, start: int) -> tuple[list[Floats], list[Integers]]:
+            starts, ranks, rows = search.within(queries, search.metric.rank(radius))
+            distances = search.metric.distance(ranks)
             of = np.repeat(np.arange(len(queries)), np.diff(starts))
             near = distances <= radius
             if X is None:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from suffice.kernels.neighbors import SQUARED
 from suffice.neighbors.brute_force import BruteForce
-from suffice.neighbors.measured import Measured, scaled, unit_of
 from suffice.neighbors.metrics import Metric
 from suffice.neighbors.sparse_search import SparseSearch
 from suffice.neighbors.tree import TreeSearch
@@ -18,6 +17,8 @@ from suffice.statistics.sparse_rows import SparseRows
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+Search = BruteForce | TreeSearch | SparseSearch
 
 MOST_COLUMNS, MOST_OF_SQUARES = 15, 10
 """Columns up to which "auto" builds a tree; fewer where a matrix product is the other way."""
@@ -61,7 +62,7 @@ def takes_all_rows(algorithm: str, metric: Metric, X: Any, k: int) -> bool:
     return False
 
 
-def search_of(X: Any, metric: Metric, leaf_size: int | None, n_jobs: int | None) -> Measured:
+def search_of(X: Any, metric: Metric, leaf_size: int | None, n_jobs: int | None) -> Search:
     """The search through some rows.
 
     Parameters
@@ -73,13 +74,11 @@ def search_of(X: Any, metric: Metric, leaf_size: int | None, n_jobs: int | None)
     n_jobs : int or None
         Threads for building a tree.
     """
-    unit = unit_of(X, metric)
-    rows = scaled(X, unit)
     if isinstance(X, SparseRows):
-        return Measured(SparseSearch(rows, metric), X, unit)
+        return SparseSearch(X, metric)
     if leaf_size is None:
-        return Measured(BruteForce(rows, metric), X, unit)
-    return Measured(TreeSearch(rows, metric, leaf_size, n_jobs), X, unit)
+        return BruteForce(X, metric)
+    return TreeSearch(X, metric, leaf_size, n_jobs)
 
 
 def without_self(distances: Floats, rows: Integers, start: int) -> tuple[Floats, Integers]:

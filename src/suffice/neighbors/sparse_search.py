@@ -87,8 +87,7 @@ class SparseSearch:
 
 def _squares(rows: SparseRows) -> Floats:
     """The squared length of each row."""
-    with np.errstate(over="ignore"):
-        return rows.sums(np.square(rows.data))
+    return rows.sums(np.square(rows.data))
 
 
 def _longest(rows: SparseRows) -> int:

@@ -27,8 +27,6 @@ def neighbor_weights(distances: Floats, weights: Weights) -> Floats | None:
     Returns
     -------
     array of shape (queries, neighbours), or None
-        Those of a query up to a factor in common, a power of two, that makes the largest about 1:
-        sums of weights and of weighted targets then do not overflow.
     """
     if weights in (None, "uniform"):
         return None
@@ -45,23 +43,15 @@ def neighbor_weights(distances: Floats, weights: Weights) -> Floats | None:
                 "weights returned NaN or minus infinity for some distances; every weight must be a "
                 "number, and infinity stands for a neighbour that alone counts"
             )
-        decisive = np.isinf(found)
     else:
         with np.errstate(divide="ignore", over="ignore"):
-            found = 1.0 / _near_one(distances, distances.min(axis=1))
-        decisive = distances == 0
+            found = 1.0 / distances
+    decisive = np.isinf(found)
     decided = decisive.any(axis=1)
     found[decided] = decisive[decided]
-    found = _near_one(found, np.abs(found).max(axis=1))
     if (found.sum(axis=1) == 0).any():
         raise ValueError(
             "All neighbors of some sample is getting zero weights. Please modify 'weights' to "
             "avoid this case if you are using a user-defined function."
         )
     return found
-
-
-def _near_one(values: Floats, size: Floats) -> Floats:
-    """Rows of numbers times the power of two that takes a size of each to between 1 and 2."""
-    exponents = np.frexp(np.where(np.isfinite(size) & (size > 0), size, 1.0))[1]
-    return np.asarray(np.ldexp(values, 1 - exponents[:, None]))

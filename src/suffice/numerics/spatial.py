@@ -41,8 +41,7 @@ def spatial_order(values: Floats, size: int) -> NDArray[np.int64]:
         if len(rows) <= size or not len(here):
             done.append(np.sort(rows))
             continue
-        with np.errstate(over="ignore"):
-            widest = int(np.argmax(here.max(axis=1) - here.min(axis=1)))
+        widest = int(np.argmax(here.max(axis=1) - here.min(axis=1)))
         # A whole number of runs goes to the left.
         left = size * (-(-len(rows) // size) // 2)
         parted = np.argpartition(here[widest], left - 1)
@@ -68,12 +67,6 @@ class Leaves(NamedTuple):
     X: Floats
     low: Floats
     high: Floats
-
-    def scaled(self, factor: float) -> Leaves:
-        """The same rows in other units: exact if the factor is a power of two."""
-        if factor == 1.0:
-            return self
-        return Leaves(self.order, self.X * factor, self.low * factor, self.high * factor)
 
     def place(self, values: NDArray[Number], after: float) -> NDArray[Number]:
         """A value for each row, in the leaves' order, with `after` where there is no row.

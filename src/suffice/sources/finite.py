@@ -1,4 +1,8 @@
-"""The first value of a block that is not a finite number, in words."""
+"""The range of numbers: the first value of a block that is outside of it, in words.
+
+Values must be finite and at most `LARGEST` in absolute value: squares and sums of them are then
+finite, and no algorithm needs a second way for numbers that nobody has.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,41 @@ from suffice.sources.mixed import Columns
 
 Place = tuple[int, int, float]  # row and column within the block, and the value there
 
+LARGEST = np.float64(1e150)
+"""The largest absolute value of a cell."""
+
+
+def within_range(values: Any) -> bool:
+    """Whether all numbers are finite and at most `LARGEST`, at the price of adding them up.
+
+    Parameters
+    ----------
+    values : array or CSR array of numbers
+
+    Returns
+    -------
+    bool
+        False also where there are numbers that are not there, NaN.
+
+    Examples
+    --------
+    >>> within_range(np.array([[1e150, -2.0]])), within_range(np.array([1.0, np.nan]))
+    (True, False)
+    """
+    cells = values.data if issparse(values) else values
+    if cells.dtype.kind != "f":
+        return cells.dtype.kind != "O"
+    with np.errstate(over="ignore"):
+        if cells.dtype == np.float64 and cells.flags.forc:
+            flat = cells.ravel(order="K")
+            if np.dot(flat, flat) <= LARGEST**2:  # no square is larger than the sum of all
+                return True
+        low, high = np.float64(cells.min(initial=0)), np.float64(cells.max(initial=0))
+    return bool(low >= -LARGEST and high <= LARGEST)
+
 
 def describe_non_finite(block: Block, source: Source, missing: bool = False) -> str | None:
-    """Say where a block holds NaN or infinity, if it does.
+    """Say where a block holds NaN, infinity or a number beyond `LARGEST`, if it does.
 
     Rows are searched from first to last, and the features before the target.
     Rows of weight 0 do not count.
@@ -32,7 +68,7 @@ def describe_non_finite(block: Block, source: Source, missing: bool = False) -> 
     -------
     message : str or None
         One line such as "Input X contains NaN: column 'age', row 900000 (counted
-        from 0). ...", or None where every value is finite.
+        from 0). ...", or None where every value is within range.
 
     Examples
     --------
@@ -66,6 +102,9 @@ Every value must be a finite number.
 
 
 def _message(name: str, value: float, where: str) -> str:
+    if np.isfinite(value):
+        rule = f"Values beyond {LARGEST:g} are not taken: rescale the columns."
+        return f"Input {name} contains a value too large, {value:g}: {where}. {rule}"
     what = "NaN" if np.isnan(value) else "infinity or a value too large"
     return f"Input {name} contains {what}: {where}. Every value must be a finite number."
 
@@ -73,10 +112,10 @@ def _message(name: str, value: float, where: str) -> str:
 def _first(
     values: NDArray[Any], counted: NDArray[np.bool_] | None, missing: bool = False
 ) -> Place | None:
-    """First value that is not finite, in row order."""
-    bad = np.isinf(values) if missing else _not_finite(values)
-    if bad is None or not bad.any():
+    """First value that is out of range, in row order."""
+    if within_range(values) or values.dtype.kind not in "fO":
         return None
+    bad = _out_of_range(_as_floats(values) if values.dtype.kind == "O" else values, missing)
     table = bad.reshape(len(values), -1)
     in_row = table.any(axis=1)
     if counted is not None:
@@ -89,11 +128,10 @@ def _first(
     return row, column, float(value) if isinstance(value, (float, np.floating)) else np.nan
 
 
-def _not_finite(values: NDArray[Any]) -> NDArray[np.bool_] | None:
-    """Where values are not finite; None for dtypes that hold finite values only."""
-    if values.dtype.kind == "f":
-        return ~np.isfinite(values)
-    return ~np.isfinite(_as_floats(values)) if values.dtype.kind == "O" else None
+def _out_of_range(values: NDArray[Any], missing: bool) -> NDArray[np.bool_]:
+    """Where values are not finite or too large; `missing` ones are neither."""
+    size = np.abs(values)
+    return size > LARGEST if missing else ~(size <= LARGEST)
 
 
 def _as_floats(values: NDArray[np.object_]) -> NDArray[np.float64]:
@@ -111,10 +149,10 @@ def _as_floats(values: NDArray[np.object_]) -> NDArray[np.float64]:
 def _first_in_sparse(
     X: Any, counted: NDArray[np.bool_] | None, missing: bool = False
 ) -> Place | None:
-    """The same for a CSR array: only its stored entries can be anything but finite."""
-    if X.dtype.kind != "f":
+    """The same for a CSR array: only its stored entries can be out of range."""
+    if within_range(X):
         return None
-    bad = np.isinf(X.data) if missing else ~np.isfinite(X.data)
+    bad = _out_of_range(X.data, missing)
     if counted is not None and bad.any():
         bad &= np.repeat(counted, np.diff(X.indptr))
     if not bad.any():

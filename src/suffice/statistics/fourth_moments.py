@@ -14,11 +14,6 @@ so parts merge about their common mean, and subtract.  T and Q are kept in float
 precision of the other moments:
 
     |ΔQⱼₖ| ≤ error_unit · √(heightⱼ heightₖ).
-
-Fourth powers leave float64's range long before squares do.  So columns of very large or very small
-deviations are divided by a power of two, their `unit`, before products are made: that rounds
-nothing.  Parts are brought to the largest of their units; what underflows there is far below the
-rounding of the rest.  The unit of all other columns is 1.
 """
 
 from __future__ import annotations
@@ -28,16 +23,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.numerics.double_double import UNIT, Array
 from suffice.statistics.merging import difference, pairwise
 from suffice.statistics.moments import Moments, Precision
 from suffice.statistics.present import present
-from suffice.statistics.products import CELLS_AT_ONCE, TOO_LARGE, rows_per_product
+from suffice.statistics.products import CELLS_AT_ONCE, rows_per_product
 
-FAR = 128
-"""Units are powers of 2 to this: by them deviations come to about 2⁻⁶⁴ to 2⁶⁴."""
+TOO_LARGE = "values whose (weighted) fourth powers overflow"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +45,6 @@ class FourthMoments:
         T, of the squares of the first index with the second, and Q.
     height : float64 array of shape (columns,)
         The fourth powers that went through the accumulation.
-    unit : float64 array of shape (columns,)
-        Powers of two.  `third`, `fourth` and `height` are of the columns divided by them;
-        `moments` are not.
     steps : int
         Longest chain of rounded operations behind an entry of `fourth`.
 
@@ -70,19 +60,15 @@ class FourthMoments:
     third: Array
     fourth: Array
     height: Array
-    unit: Array
     steps: int
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be moments of some columns."""
         d = len(self.moments.magnitude)
-        matrices, columns = ("third", "fourth"), ("height", "unit")
-        for name, shape in [(m, (d, d)) for m in matrices] + [(c, (d,)) for c in columns]:
+        for name, shape in (("third", (d, d)), ("fourth", (d, d)), ("height", (d,))):
             value = getattr(self, name)
             if value.shape != shape or value.dtype != np.float64:
                 raise ValueError(f"its {name} does not fit {d} columns")
-        if not (np.frexp(self.unit)[0] == 0.5).all():
-            raise ValueError("its units are no powers of two")
         if type(self.steps) is not int or self.steps < 0:
             raise ValueError(f"its steps are {self.steps!r}")
 
@@ -91,8 +77,7 @@ class FourthMoments:
         """The moments of no rows."""
         square = (n_columns, n_columns)
         nothing = Moments.zero(n_columns, precision)
-        height, unit = np.zeros(n_columns), np.ones(n_columns)
-        return cls(nothing, np.zeros(square), np.zeros(square), height, unit, 0)
+        return cls(nothing, np.zeros(square), np.zeros(square), np.zeros(n_columns), 0)
 
     @classmethod
     def summarize(
@@ -112,15 +97,14 @@ class FourthMoments:
         Raises
         ------
         FloatingPointError
-            If a value is NaN or infinite, or its square overflows.
+            If a value is NaN or infinite, or its fourth power overflows.
         """
         weight, X = present(weight, X)
         n, d = X.shape
         if not n:
             return cls.zero(d, precision)
         moments = Moments.summarize(X, None, weight, precision)
-        third, fourth, unit = np.zeros((d, d)), np.zeros((d, d)), _units(moments)
-        ordinary = bool((unit == 1).all())
+        third, fourth = np.zeros((d, d)), np.zeros((d, d))
         step = rows_per_product(d)
         together = max(CELLS_AT_ONCE // max(d, 1) // step, 1) * step
         for start in range(0, n, together):
@@ -128,8 +112,6 @@ class FourthMoments:
             with np.errstate(over="ignore", invalid="ignore"):
                 away = np.subtract(X[some], moments.mean.hi, dtype=np.float64)
                 away -= moments.mean.lo
-                if not ordinary:
-                    away /= unit
                 squares = np.square(away)
                 weighed = squares if weight is None else squares * weight[some, None]
                 third += _product(weighed, away, step)
@@ -137,7 +119,7 @@ class FourthMoments:
         if not np.isfinite(fourth).all():
             raise FloatingPointError(TOO_LARGE)
         steps = min(n, step) + together // step + -(-n // together) + 8
-        return cls(moments, third, fourth, np.diagonal(fourth).copy(), unit, steps)
+        return cls(moments, third, fourth, np.diagonal(fourth).copy(), steps)
 
     @classmethod
     def merge(cls, parts: Sequence[FourthMoments]) -> FourthMoments:
@@ -146,16 +128,12 @@ class FourthMoments:
         if len(parts) == 1:
             return parts[0]
         moments = Moments.merge([part.moments for part in parts])
-        # A column that is constant in a part has no powers there that would overflow.
-        units = [np.where(part.height > 0, part.unit, 0.0) for part in parts]
-        unit = np.max([_units(moments), *units], axis=0)
-        moved = [part._about(moments, unit) for part in parts]
+        moved = [part._about(moments) for part in parts]
         return cls(
             moments=moments,
             third=pairwise([third for third, _, _ in moved]),
             fourth=pairwise([fourth for _, fourth, _ in moved]),
             height=np.sum([height for _, _, height in moved], axis=0),
-            unit=unit,
             steps=max(part.steps for part in parts) + len(parts).bit_length() + 12,
         )
 
@@ -166,43 +144,29 @@ class FourthMoments:
         moments = self.moments.subtract(part.moments)
         if not moments.count:
             return FourthMoments.zero(len(self.height), moments.precision)
-        # In the unit of all rows: those that stay have lost what would be below its range.
-        (third, fourth, height), (t, q, h) = (
-            one._about(moments, self.unit) for one in (self, part)
-        )
+        (third, fourth, height), (t, q, h) = (one._about(moments) for one in (self, part))
         share = float(self.moments.weight.hi / moments.weight.hi)
         return FourthMoments(
             moments=moments,
             third=third - t,
             fourth=fourth - q,
             height=_together(height * share, h * share),
-            unit=self.unit.copy(),
             steps=max(self.steps, part.steps) + 14,
         )
 
     def scaled(self, moments: Moments, scale: Array) -> FourthMoments:
         """Of the columns times a scale; `moments` are theirs up to the second."""
-        far = _far(scale)
-        third, fourth, height = self._times(np.ldexp(scale, -far))
-        unit = np.ldexp(self.unit, far)
-        return FourthMoments(moments, third, fourth, height, unit, self.steps + 6)
-
-    def _times(self, scale: Array) -> tuple[Array, Array, Array]:
-        """T, Q and the fourth powers behind them, of columns times a scale."""
         squares = np.square(scale)
-        return (
-            self.third * squares[:, None] * scale,
-            self.fourth * squares[:, None] * squares,
-            self.height * np.square(squares),
-        )
+        third = self.third * squares[:, None] * scale
+        fourth = self.fourth * squares[:, None] * squares
+        height = self.height * np.square(squares)
+        return FourthMoments(moments, third, fourth, height, self.steps + 6)
 
-    def _about(self, other: Moments, unit: Array) -> tuple[Array, Array, Array]:
-        """T and Q about the mean of other moments, and the fourth powers behind them, in a unit."""
-        mine = self.moments
-        delta = difference(mine.mean, mine.mean_rest, other.mean, other.mean_rest).hi / unit
-        S, W = mine.rounded_scatter / unit[:, None] / unit, float(mine.weight.hi)
-        # Where a column is constant all is 0, in whatever unit.
-        T, Q, height = self._times(np.where(self.height > 0, self.unit / unit, 0.0))
+    def _about(self, other: Moments) -> tuple[Array, Array, Array]:
+        """T and Q about the mean of other moments, and the fourth powers behind them."""
+        mine, T, Q = self.moments, self.third, self.fourth
+        delta = difference(mine.mean, mine.mean_rest, other.mean, other.mean_rest).hi
+        S, W = mine.rounded_scatter, float(mine.weight.hi)
         squares = np.diagonal(S)[:, None]
         row, column = delta[:, None], delta[None, :]
         third = T + column * squares + 2 * row * S + W * row**2 * column
@@ -210,7 +174,7 @@ class FourthMoments:
         spread = column**2 * squares
         fourth = Q + (cross + cross.T) + (spread + spread.T) + 4 * row * column * S
         fourth = fourth + W * row**2 * column**2
-        return third, fourth, _together(height, W * delta**4)
+        return third, fourth, _together(self.height, W * delta**4)
 
     @property
     def count(self) -> int:
@@ -234,18 +198,6 @@ class FourthMoments:
     def error_unit(self) -> float:
         """ε with |ΔQⱼₖ| ≤ ε √(heightⱼ heightₖ)."""
         return UNIT * max(self.steps, 1)
-
-
-def _units(moments: Moments) -> Array:
-    """1, unless the deviations are so far from 1 that their fourth powers are in danger."""
-    squares = np.maximum(np.diagonal(moments.rounded_scatter), 0.0)
-    deviations = np.sqrt(squares) / np.sqrt(moments.weight.hi)
-    return np.ldexp(1.0, _far(deviations))
-
-
-def _far(values: Array) -> NDArray[np.int64]:
-    """The exponents of numbers, to the nearest multiple of `FAR`: mostly 0."""
-    return (FAR * np.rint(np.frexp(values)[1] / FAR)).astype(np.int64)
 
 
 def _product(left: Array, right: Array, step: int) -> Array:

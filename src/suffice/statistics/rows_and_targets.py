@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from suffice.numerics.cached import cached_property
+from suffice.sources.finite import within_range
 from suffice.statistics.labels import KINDS
 from suffice.statistics.sparse_rows import SparseRows
 
@@ -56,8 +57,8 @@ class RowsAndTargets:
         shapes = all(x.shape[1:] == (self.n_columns,) for x in self.X)
         if not shapes or not all(x.dtype == np.float64 for x in cells):
             raise ValueError(f"its rows are no tables of {self.n_columns} columns")
-        if not all(np.isfinite(x).all() for x in cells):
-            raise ValueError("its rows hold numbers that are not finite")
+        if not all(map(within_range, cells)):
+            raise ValueError("its rows hold numbers that are not finite, or too large")
         if self.y and [len(part) for part in self.y] != [len(part) for part in self.X]:
             raise ValueError("its rows and targets do not belong together")
 
@@ -79,11 +80,11 @@ class RowsAndTargets:
         Raises
         ------
         FloatingPointError
-            If a value is not finite.
+            If a value is not finite, or too large.
         """
         rows: Any = SparseRows.of(X) if issparse(X) else np.array(X, np.float64, order="C")
-        if not np.isfinite(rows.data if issparse(X) else rows).all():
-            raise FloatingPointError("values that are not finite")
+        if not within_range(rows.data if issparse(X) else rows):
+            raise FloatingPointError("values out of range")
         if not len(rows):
             return cls.zero(rows.shape[1])
         return cls((rows,), () if y is None else (np.array(y),), rows.shape[1])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from suffice.kernels.density import LEAF
 from suffice.numerics.cached import cached_property
 from suffice.numerics.spatial import Leaves, make_leaves
+from suffice.sources.finite import within_range
 from suffice.statistics.moments import Precision
 from suffice.statistics.present import present
 
@@ -58,7 +59,7 @@ class WeightedRows:
             raise ValueError("its rows and their weights do not belong together")
         if self.X.dtype != np.float64 or self.weight.dtype != np.float64:
             raise ValueError("its rows and their weights are not float64 numbers")
-        if not np.isfinite(self.X).all() or not (self.weight > 0).all():
+        if not within_range(self.X) or not (self.weight > 0).all():
             raise ValueError("its rows are not finite, or their weights not positive")
 
     @classmethod
@@ -80,12 +81,12 @@ class WeightedRows:
         Raises
         ------
         FloatingPointError
-            If a value is not finite.
+            If a value is not finite, or too large.
         """
         weight, X = present(weight, X)
         rows = np.array(X, dtype=np.float64, order="C")
-        if not np.isfinite(rows).all():
-            raise FloatingPointError("NaN or infinity")
+        if not within_range(rows):
+            raise FloatingPointError("values out of range")
         return cls(rows, np.ones(len(rows)) if weight is None else np.array(weight))
 
     @classmethod
