@@ -9,8 +9,9 @@ from sklearn.datasets import load_diabetes
 HERE = Path(__file__).parent
 
 # The first example of a kernel compiles it, so a single example has no honest time limit; and a
-# failure must come back on the next run.
-hypothesis.settings.register_profile("suffice", deadline=None, derandomize=True)
+# failure must come back on the next run.  `make long` looks for rarer ones.
+hypothesis.settings.register_profile("suffice", deadline=None, derandomize=True, max_examples=25)
+hypothesis.settings.register_profile("long", deadline=None, max_examples=300)
 hypothesis.settings.load_profile("suffice")
 
 INTERPRETED = {"kernels", "laws", "numerics", "statistics"}

@@ -438,7 +438,6 @@ def numbers(model: Any) -> list[float]:
 
 @pytest.mark.parametrize("unfitted", MODELS, ids=str)
 @given(data=hard_rows(), in_float64=st.booleans(), cut=st.floats(0.2, 0.8))
-@settings(max_examples=80)
 def test_certificates_keep_their_promise(unfitted, data, in_float64, cut):
     """Against exact arithmetic on the rows; also where digits cancel, or too few are left."""
     rows, stay = data
