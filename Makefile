@@ -30,9 +30,9 @@ test: lint $(STAMPS)/test  ## lint, then the tests, the doctests, and the kernel
 	NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal \
 		-m 'interpreted and not compiled' tests
 
-long: $(STAMPS)/test  ## the properties again, on many more examples, and other ones each time
-	$(RUN) -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal --hypothesis-profile long \
-		-m hypothesis tests $(ARGS)
+long: $(STAMPS)/test  ## the tests with whole products of options, and with many more random examples
+	$(RUN) -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal \
+		--every-case --hypothesis-profile long tests $(ARGS)
 
 lint: $(STAMPS)/lint  ## ruff, mypy, and the direction of the imports
 	$(RUN) -m ruff check .

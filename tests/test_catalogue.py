@@ -110,7 +110,7 @@ def make_data(shape: tuple[int, int], entry: catalogue.Entry, seed: int = 0) -> 
     rng = np.random.default_rng(seed)
     X = rng.normal(size=shape) * rng.uniform(0.5, 2, size=shape[1]) + rng.normal(size=shape[1])
     if entry.task == "preprocessing":
-        X = X.round(1)  # to an encoder, every value is a category
+        X = X.round()  # to an encoder, every value is a category
     X = as_accepted(X, entry)
     return Data(X, target_of(X, entry.task, rng))
 
@@ -361,13 +361,17 @@ def test_same_bits_at_any_number_of_threads(entry, data):
 @those("stream")
 def test_files_give_the_bits_of_the_array(entry, data, tmp_path):
     source = data.scan(tmp_path)
-    for model in variants(entry):
-        plain = data.fit(copy.deepcopy(model))
-        streamed = model.fit(source)
-        same_bits(streamed, plain)
-        expected = applied(plain, data.X)
-        scale = np.abs(expected).max()
-        np.testing.assert_allclose(applied(streamed, source), expected, atol=1e-13 * scale)
+    plain, *others = variants(entry)
+    for model in others:
+        same_bits(copy.deepcopy(model).fit(source), data.fit(model))
+    streamed = copy.deepcopy(plain).fit(source)
+    same_bits(streamed, data.fit(plain))
+    if entry.name in KEEPS_ROWS:
+        data = data[::10]
+        source = data.scan(tmp_path)
+    expected = applied(plain, data.X)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(applied(streamed, source), expected, atol=1e-13 * scale)
 
 
 @those("stream", "weights")
@@ -413,7 +417,7 @@ def test_rows_of_weight_zero_do_not_exist(entry, data, holds, tmp_path):
         if full.y is not None:
             full.y[weight == 0] = np.nan
     source = full.scan(tmp_path, weight)
-    for model in variants(entry):
+    for model in variants(entry)[: 1 if holds == "numbers" else None]:
         expected = rest.fit(copy.deepcopy(model), weight[weight > 0])
         close(full.fit(copy.deepcopy(model), weight), expected, 1e-12)
         if entry.sparse:
@@ -467,14 +471,16 @@ def test_sparse_rows_stay_sparse(entry, shape):
     table[entries.coords] = entries.data
     with pytest.raises(AssertionError, match="made dense"):
         data.X.toarray()  # the guard does stand
+    forms = [data.X, sparse.csr_matrix(data.X), data.X.tocsc(), entries]
     for model in variants(entry):
         expected = copy.deepcopy(model).fit(table, data.y)
         outcome = applied(expected, table)
-        for form in (data.X, sparse.csr_matrix(data.X), data.X.tocsc(), entries):
+        for form in forms:
             fitted = copy.deepcopy(model).fit(form, data.y)
             close(fitted, expected, 1e-10)
             scale = np.abs(outcome[np.isfinite(outcome)]).max()  # densities may be infinite
             np.testing.assert_allclose(applied(fitted, form), outcome, atol=1e-10 * scale)
+        forms = [data.X]  # of a model with a switch thrown, one will do
 
 
 @those("sparse", "weights")
@@ -674,8 +680,8 @@ def test_parameters_change_without_the_data(entry, tall):
 def test_saved_models_come_back(entry, data, tmp_path):
     path = tmp_path / "model.safetensors"
     frame = pd.DataFrame(data.X, columns=[f"x{j}" for j in range(data.X.shape[1])])
-    for model in variants(entry):
-        for X in (data.X, frame):
+    for i, model in enumerate(variants(entry)):
+        for X in (data.X,) if i else (data.X, frame):
             fitted = Data(X, data.y).fit(copy.deepcopy(model))
             fitted.save(path)
             loaded = suffice.load(path)
