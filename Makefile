@@ -32,7 +32,7 @@ test: lint $(STAMPS)/test  ## lint, then the tests, the doctests, and the kernel
 
 long: $(STAMPS)/test  ## the tests with whole products of options, and with many more random examples
 	$(RUN) -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal \
-		--every-case --hypothesis-profile long tests $(ARGS)
+		--long --hypothesis-profile long tests $(ARGS)
 
 lint: $(STAMPS)/lint  ## ruff, mypy, and the direction of the imports
 	$(RUN) -m ruff check .

@@ -21,18 +21,18 @@ INTERPRETED = {"kernels", "numerics"}
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--every-case", action="store_true", help="whole products of options, not pairs"
+        "--long", action="store_true", help="whole products of options, and tests marked long"
     )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark what `make test` repeats as plain Python, and cut products of options to pairs."""
+    """Mark what `make test` repeats as plain Python, and leave out what only `make long` tries."""
     for item in items:
         if HERE in item.path.parents and item.path.relative_to(HERE).parts[0] in INTERPRETED:
             item.add_marker(pytest.mark.interpreted)
-    if not config.getoption("--every-case"):
-        kept = set(in_pairs(items))
+    if not config.getoption("--long"):
+        kept = set(in_pairs(item for item in items if not item.get_closest_marker("long")))
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = [item for item in items if item in kept]
 

@@ -382,7 +382,8 @@ def test_interleaved_verbs(entry):
     machine = type(f"Interleaved{entry.name}", (Interleaved,), {"entry": entry})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        limits = settings(max_examples=15, stateful_step_count=10, deadline=None)
+        examples = settings.default.max_examples // 4
+        limits = settings(max_examples=examples, stateful_step_count=10)
         run_state_machine_as_test(machine, settings=limits)
 
 
