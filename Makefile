@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint format bench docs clean
+.PHONY: help demo test long lint format bench docs clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -29,6 +29,10 @@ test: lint $(STAMPS)/test  ## lint, then the tests, the doctests, and the kernel
 	$(RUN) -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal $(ARGS)
 	NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal \
 		-m 'interpreted and not compiled' tests
+
+long: $(STAMPS)/test  ## the tests with whole products of options, and with many more random examples
+	$(RUN) -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal \
+		--long --hypothesis-profile long tests $(ARGS)
 
 lint: $(STAMPS)/lint  ## ruff, mypy, and the direction of the imports
 	$(RUN) -m ruff check .

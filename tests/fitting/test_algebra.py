@@ -382,7 +382,8 @@ def test_interleaved_verbs(entry):
     machine = type(f"Interleaved{entry.name}", (Interleaved,), {"entry": entry})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        limits = settings(max_examples=15, stateful_step_count=10, deadline=None)
+        examples = settings.default.max_examples // 4
+        limits = settings(max_examples=examples, stateful_step_count=10)
         run_state_machine_as_test(machine, settings=limits)
 
 
@@ -438,7 +439,6 @@ def numbers(model: Any) -> list[float]:
 
 @pytest.mark.parametrize("unfitted", MODELS, ids=str)
 @given(data=hard_rows(), in_float64=st.booleans(), cut=st.floats(0.2, 0.8))
-@settings(max_examples=80)
 def test_certificates_keep_their_promise(unfitted, data, in_float64, cut):
     """Against exact arithmetic on the rows; also where digits cancel, or too few are left."""
     rows, stay = data

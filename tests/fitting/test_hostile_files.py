@@ -11,6 +11,7 @@ import copy
 import dataclasses
 import gzip
 import io
+import itertools
 import json
 import os
 import pickle
@@ -105,24 +106,23 @@ def test_the_forger_can_write_what_loads(model, tmp_path):
 # --- damage to a real model's file ------------------------------------------------------------
 
 
-def test_cut_at_every_kilobyte_and_every_byte_of_the_first_two(refuses, content):
-    for length in (*range(2048), *range(2048, len(content), 1024), len(content) - 1):
+def test_cut_anywhere(refuses, content):
+    for length in (*range(100), *range(100, len(content), 99), len(content) - 1):
         refuses(content[:length])
 
 
-@pytest.mark.parametrize("mask", [0x02, 0x80])
-def test_every_byte_of_the_header_altered(refuses, content, mask):
+def test_bytes_of_the_header_altered(refuses, content):
     altered = bytearray(content)
-    for at in range(header_end(content)):
+    for at, mask in zip(range(0, header_end(content), 3), itertools.cycle([0x02, 0x80])):
         altered[at] ^= mask
         refuses(bytes(altered))
         altered[at] ^= mask
 
 
-def test_a_thousand_bytes_of_data_altered(refuses, content):
+def test_bytes_of_data_altered(refuses, content):
     rng = np.random.default_rng(1)
     altered = bytearray(content)
-    for at in rng.integers(header_end(content), len(content), 1000):
+    for at in rng.integers(header_end(content), len(content), 200):
         mask = int(rng.integers(1, 256))
         altered[at] ^= mask
         refuses(bytes(altered), "altered")
@@ -444,7 +444,7 @@ print(sorted(outcomes), unfinished > 0)
 
 @POSIX
 def test_a_process_killed_at_any_time_leaves_a_whole_file(tmp_path):
-    command = [sys.executable, "-c", KILLED, str(tmp_path), "60"]
+    command = [sys.executable, "-c", KILLED, str(tmp_path), "30"]
     outcome = subprocess.run(command, capture_output=True, text=True, timeout=120)
     # Both models were found, whole, and some kill did come in the middle of a save.
     assert outcome.stdout == "[0, 1] True\n", outcome.stdout + outcome.stderr[-2000:]
@@ -461,7 +461,7 @@ model.refit(alpha=7.0)
 model.save(path + "-new")
 size = os.path.getsize(path + "-new")
 os.unlink(path + "-new")
-limits = sorted({0, 1, 7, 8, 9, 1000, *range(0, size, 997), size - 1})
+limits = sorted({0, 1, 7, 8, 9, 1000, *range(0, size, 4999), size - 1})
 for limit in limits:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     for target in (path, path + "-new"):

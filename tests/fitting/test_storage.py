@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import itertools
 import json
 import os
 import pickle
@@ -22,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.base import BaseEstimator
@@ -237,7 +238,6 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(values)
 def test_any_value_comes_back_exactly(value):
     assert same(round_trip(value), value)
@@ -558,9 +558,9 @@ def flipped(content: bytes, at: int, mask: int) -> bytes:
 
 
 def test_cut_anywhere(refuses, saved, large):
-    for length in range(min(2000, len(saved))):
+    for length in (*range(100), *range(100, len(saved), 7)):
         refuses(saved[:length])
-    for length in range(0, len(large), 1024):
+    for length in range(0, len(large), 10_000):
         refuses(large[:length])
     refuses(large[:-1])
 
@@ -571,15 +571,14 @@ def test_bytes_appended_or_inserted(refuses, saved):
     refuses(saved[: header_end(saved)] + b" " * 8 + saved[header_end(saved) :])
 
 
-@pytest.mark.parametrize("mask", [0x01, 0x20, 0xFF])
-def test_every_byte_of_the_header_flipped(refuses, saved, mask):
-    for at in range(header_end(saved)):
+def test_every_byte_of_the_header_flipped(refuses, saved):
+    for at, mask in zip(range(header_end(saved)), itertools.cycle([0x01, 0x20, 0xFF, 0x80])):
         refuses(flipped(saved, at, mask))
 
 
-def test_thousand_bytes_of_data_flipped(refuses, large):
+def test_bytes_of_data_flipped(refuses, large):
     dice = random.Random(0)
-    for _ in range(1000):
+    for _ in range(200):
         at = dice.randrange(header_end(large), len(large))
         refuses(flipped(large, at, dice.randrange(1, 256)))
 
@@ -886,7 +885,7 @@ def test_altered_trees_never_do_more_than_raise_value_errors(tmp_path):
         return [node, *(found for child in inside for found in nodes(child))]
 
     refused = 0
-    for _ in range(1500):
+    for _ in range(500):
         changed = json.loads(tree)
         everything = nodes(changed)
         place = dice.choice([node for node in everything if isinstance(node, dict | list) and node])
@@ -912,7 +911,7 @@ def test_altered_trees_never_do_more_than_raise_value_errors(tmp_path):
         else:
             assert type(loaded) is Line
             assert loaded.predict.__func__ is Line.predict
-    assert refused > 500
+    assert refused > 200
 
 
 # Writing whole files or none.

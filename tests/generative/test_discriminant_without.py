@@ -44,7 +44,7 @@ def left_out(make, X, y, weight):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("parameters", [{}, {"shrinkage": 0.2}, {"shrinkage": "auto"}], ids=str)
 def test_as_if_fitted_to_the_others(cls, weighted, parameters):
-    X, y = sample(60)
+    X, y = sample(36)
     weight = np.random.default_rng(1).uniform(0.2, 3, size=len(X)) if weighted else None
     make = lambda: cls(**parameters)  # noqa: E731
     found, expected = left_out(make, X, y, weight), brute_force(make, X, y, weight)

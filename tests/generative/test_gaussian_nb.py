@@ -390,7 +390,7 @@ def test_variances_too_small_for_a_density_are_not_certified():
 
 def hard_rows(kind):
     """Classes of one, two and three rows, a constant column, weights, missing cells."""
-    X, y = sample(300, 6)
+    X, y = sample(90, 6)
     y[:6] = [10, 11, 11, 12, 12, 12]
     X[:, 5] = 0.1
     if kind in ("missing", "both"):
@@ -398,7 +398,7 @@ def hard_rows(kind):
         X[y == 11, 3] = [np.nan, 1.0]
         X[y == 12, 0] = np.nan
     weighted = kind in ("weighted", "both")
-    return X, y, np.random.default_rng(2).uniform(0.1, 3, size=300) if weighted else None
+    return X, y, np.random.default_rng(2).uniform(0.1, 3, size=90) if weighted else None
 
 
 @functools.cache
@@ -449,17 +449,17 @@ def test_leaving_one_out_without_small_classes(tied):
 
 
 def test_leave_one_out_of_many_rows_is_two_passes():
-    """And what the formula says for each of 2,000 rows, of the 1,999 others."""
-    X, y = sample(2000, 8)
+    """And what the formula says for each of 500 rows, of the 499 others."""
+    X, y = sample(500, 8)
     whole = [X[y == k] for k in range(3)]
-    expected = np.empty((2000, 3))
+    expected = np.empty((500, 3))
     for i, x in enumerate(X):
         rows = list(whole)
-        rows[y[i]] = X[(y == y[i]) & (np.arange(2000) != i)]
+        rows[y[i]] = X[(y == y[i]) & (np.arange(500) != i)]
         mean, var = (np.array([f(one, axis=0) for one in rows]) for f in (np.mean, np.var))
         u = var + 1e-9 * np.delete(X, i, axis=0).var(axis=0).max()
         logs = np.log(2 * np.pi * u) + (x - mean) ** 2 / u
-        expected[i] = np.log(np.array([len(one) for one in rows]) / 1999) - logs.sum(axis=1) / 2
+        expected[i] = np.log(np.array([len(one) for one in rows]) / 499) - logs.sum(axis=1) / 2
     block = next(as_source(X, y).pieces()).load()
     found = GaussianNB().fit(X, y)._leave_one_out(block)
     np.testing.assert_allclose(found, expected, rtol=1e-10)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from suffice.kernels.compile import Kernel
@@ -70,7 +70,6 @@ def double_doubles(draw: st.DrawFn) -> tuple[float, float]:
     return hi, (lo if hi + lo == hi else 0.0)
 
 
-@settings(max_examples=200)
 @given(st.data())
 def test_slices_are_the_exact_remainders_rounded_to_even(data: st.DataObject) -> None:
     rows, columns = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 5))
@@ -160,7 +159,6 @@ def test_gram_matrix_from_slices_is_exact() -> None:
 reals = st.floats(-1e100, 1e100, allow_subnormal=True)
 
 
-@settings(max_examples=200)
 @given(reals, reals, st.floats(-1.0, 1.0), st.integers(-3, 3))
 @example(1.0, 1.0, 0.0, 0)
 @example(1.0, 0.0, 1.0, 0)
@@ -195,7 +193,6 @@ def test_centring_may_overwrite_its_input() -> None:
 # Linear algebra ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 6), st.integers(0, 7), st.integers(0, 2**32))
 def test_downdate_subtracts_the_outer_product(d: int, start: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -216,7 +213,6 @@ def test_downdate_subtracts_the_outer_product(d: int, start: int, seed: int) -> 
                 assert new == old
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 4), st.integers(0, 9), st.integers(0, 2**32))
 def test_product_with_a_vector(rows: int, columns: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -181,21 +181,32 @@ def test_all_kernels_are_listed_by_name() -> None:
     assert {one.name for one in (exact.split_slices, exact.centre_pair)} <= set(names)
 
 
-def test_warming_compiles_all_and_then_loads_all(run: Run, tmp_path: Path) -> None:
-    code = """
+WARM = """
 import json
 from suffice.kernels.compile import warm
 calls = []
 done = warm(lambda *step: calls.append(step))
 print(json.dumps([[one.name, one.compiled, one.loaded] for one in done] + [calls]))
 """
-    *first, calls = run(code)
+
+
+def test_warming_compiles_all_and_then_loads_all(toy: Run, tmp_path: Path) -> None:
+    check_warming(toy, "suffice.kernels.caller.shift_all", tmp_path)
+
+
+@pytest.mark.long
+def test_warming_every_kernel(run: Run, tmp_path: Path) -> None:
+    check_warming(run, "suffice.kernels.exact.split_slices", tmp_path)
+
+
+def check_warming(run: Run, one_of_them: str, tmp_path: Path) -> None:
+    *first, calls = run(WARM)
     total = len(first)
     names = [name for name, _, _ in first]
-    assert "suffice.kernels.exact.split_slices" in names
+    assert one_of_them in names
     assert calls == [[i, total, name] for i, name in enumerate([*names, ""])]
     assert all(compiled > 0 and loaded == 0 for _, compiled, loaded in first)
-    *second, _ = run(code)
+    *second, _ = run(WARM)
     assert second == [[name, 0, compiled] for name, compiled, _ in first]
     assert len(entries(tmp_path)) >= total
 

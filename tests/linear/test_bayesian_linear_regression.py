@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import linalg, sparse, special, stats
 from sklearn import linear_model, model_selection
@@ -67,7 +67,6 @@ def exact_posterior(X: Any, y: Any, weight: Any, P: Any, mean: Any, intercept: b
     return theta, V, energy
 
 
-@settings(max_examples=60)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 4),

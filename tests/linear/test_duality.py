@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -91,7 +91,6 @@ def test_tight_at_the_minimum(loss, penalty, intercept):
     intercept=st.booleans(),
     far=st.sampled_from([0.0, 1e-6, 1e-3, 0.1, 1.0, 10.0]),
 )
-@settings(max_examples=60)
 def test_never_below_the_truth(seed, loss, penalty, intercept, far):
     """At any point: zero, near the minimum, far away."""
     objective, source, weights = problem(loss, *penalty, seed, intercept=intercept)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import linear_model
@@ -117,7 +117,6 @@ def test_orthogonal_columns_are_soft_thresholded():
 numbers = st.integers(-8, 8)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_the_gap_bounds_the_true_distance(drawn):
     """In exact arithmetic, against many other points: none is better by more than the gap."""
@@ -155,7 +154,6 @@ def test_the_gap_bounds_the_true_distance(drawn):
             assert profiled(other) >= reached - gap
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([1.0, 0.4]), st.booleans())
 def test_the_gap_of_any_point_bounds_its_distance(seed, l1_ratio, positive):
     rng = np.random.default_rng(seed)

@@ -18,7 +18,6 @@ from sklearn.linear_model import GammaRegressor, PoissonRegressor, TweedieRegres
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from statsmodels.genmod.families import family as sm_families
 from statsmodels.genmod.families import links as sm_links
 
@@ -27,6 +26,7 @@ from suffice import GeneralizedLinearModel
 from suffice.fitting.stepwise import StopAsked
 from suffice.linear.links import Power
 from suffice.linear.responses import NegativeBinomial, Poisson
+from tests.contract import contract
 
 SM_LINKS = {
     "identity": sm_links.Identity(),
@@ -833,7 +833,10 @@ def test_a_start_that_is_not_finite_is_refused(stops):
 # --- scikit-learn --------------------------------------------------------------------------
 
 
-@parametrize_with_checks([GeneralizedLinearModel(f) for f in ("poisson", "gamma", "tweedie")])
+@contract(
+    [GeneralizedLinearModel("gamma")],
+    switched=[GeneralizedLinearModel("poisson"), GeneralizedLinearModel("tweedie")],
+)
 def test_scikit_learn_contract_of_other_families(estimator, check):
     check(estimator)
 

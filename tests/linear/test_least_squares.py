@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -82,7 +82,6 @@ def problems(draw: st.DrawFn, targets: tuple[str, ...]) -> Problem:
 # --- promises ------------------------------------------------------------------------------
 
 
-@settings(max_examples=400)
 @given(problems(targets=("noise", "whole", "column", "nearly exact")))
 def test_no_more_digits_are_promised_than_are_right(problem: Problem) -> None:
     model = problem.fit()
@@ -90,7 +89,6 @@ def test_no_more_digits_are_promised_than_are_right(problem: Problem) -> None:
     assert model.certificate_.digits <= problem.achieved(model)
 
 
-@settings(max_examples=300)
 @given(problems(targets=("noise", "whole")))
 def test_nearly_all_right_digits_are_promised(problem: Problem) -> None:
     model = problem.fit()
@@ -99,7 +97,6 @@ def test_nearly_all_right_digits_are_promised(problem: Problem) -> None:
     assert model.certificate_.digits >= min(problem.achieved(model), MOST_DIGITS) - 3
 
 
-@settings(max_examples=200)
 @given(
     hnp.arrays(
         np.float64,
@@ -200,7 +197,6 @@ def test_float64_moments_refuse_what_they_cannot_resolve() -> None:
 # --- units ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
 @given(st.integers(-300, 300), st.integers(0, 3), st.booleans())
 def test_a_power_of_two_in_a_column_changes_no_bit(k: int, column: int, intercept: bool) -> None:
     noise = np.random.default_rng(3)
@@ -236,7 +232,6 @@ def test_fitted_values_do_not_depend_on_units(factor: float, rows: int) -> None:
 # --- what comes along ----------------------------------------------------------------------
 
 
-@settings(max_examples=60)
 @given(problems(targets=("noise",)))
 def test_residual_sum_of_squares(problem: Problem) -> None:
     model = problem.fit()
@@ -250,7 +245,6 @@ def test_residual_sum_of_squares(problem: Problem) -> None:
     assert digits(solution.objective.round(), [exact.residual / 2]) >= 12
 
 
-@settings(max_examples=60)
 @given(problems(targets=("noise", "nearly exact")))
 def test_the_gradient_vanishes(problem: Problem) -> None:
     model = problem.fit()

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import linear_model
@@ -185,7 +185,6 @@ def test_sparse_rows_are_dense_rows(weighted: bool) -> None:
 # --- laws ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.booleans())
 def test_residuals_are_orthogonal_to_the_columns(seed: int, d: int, intercept: bool) -> None:
     noise = np.random.default_rng(seed)

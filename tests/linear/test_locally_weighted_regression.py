@@ -12,7 +12,6 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import r2_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from statsmodels.nonparametric.kernel_regression import KernelReg
 
 import suffice
@@ -22,6 +21,7 @@ from suffice.linear.local_moments import Rule, neighbourhoods
 from suffice.linear.local_rows import LEAF, column_deviations
 from suffice.linear.local_solution import solve, solve_directly
 from suffice.numerics.spatial import spatial_order
+from tests.contract import contract
 
 
 def weights_of(X, q, bandwidth, weight=None):
@@ -482,12 +482,13 @@ def test_the_certificate_states_the_rule():
     assert len(model.trace_) == 1
 
 
-@parametrize_with_checks(
-    [
+@contract(
+    [],
+    switched=[
         LocallyWeightedRegression(degree=0),
         LocallyWeightedRegression(standardize=True),
         LocallyWeightedRegression(alpha=1.0),
-    ]
+    ],
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

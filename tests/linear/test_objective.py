@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -148,7 +148,6 @@ def test_chunks_are_one_block(loss, make_rows, monkeypatch):
 
 
 @given(seed=st.integers(0, 2**32 - 1), cut=st.integers(0, N))
-@settings(max_examples=25)
 def test_blocks_merge_into_the_whole(seed, cut):
     objective, block, at, _ = make(Softmax(3), seed)
     parts = [

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import linear_model
@@ -132,7 +132,6 @@ def test_batch_penalties():
 # --- the certificate --------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**31), gap=st.floats(0.02, 1.0), scale=st.floats(0.1, 50),
     shuffle=st.booleans(), fit_intercept=st.booleans(),

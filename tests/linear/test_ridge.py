@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import linear_model
@@ -27,7 +27,6 @@ def parameters(model: Ridge) -> list[float]:
 # --- closed form ---------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 4),

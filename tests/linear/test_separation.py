@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 from sklearn.exceptions import ConvergenceWarning
@@ -142,7 +142,6 @@ def test_with_a_penalty_nothing_is_said():
     intercept=st.booleans(),
     reference=st.booleans(),
 )
-@settings(max_examples=80)
 def test_found_exactly_when_it_is_there(seed, n, d, k, intercept, reference):
     """Small whole numbers, so that ties and rows on the boundary are common."""
     rng = np.random.default_rng(seed)

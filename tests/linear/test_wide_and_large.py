@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import linear_model
@@ -36,7 +36,6 @@ def peak_memory(function: Callable[[], Any]) -> tuple[Any, int]:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@settings(max_examples=30)
 @given(
     st.integers(0, 10**6),
     st.integers(2, 6),

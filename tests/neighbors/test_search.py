@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.kernels import neighbors_tree
@@ -191,7 +191,6 @@ cells = st.sampled_from([0.0, 1.0, -1.0, 0.1, 0.1 + 2.0**-56, 1e8, 1e8 + 1, 3.0]
 
 @pytest.mark.compiled
 @given(data=st.data())
-@settings(max_examples=150)
 def test_ties_whatever_the_rows(data):
     d = data.draw(st.integers(1, 4))
     rows = st.lists(st.tuples(*[cells] * d), min_size=1, max_size=40)

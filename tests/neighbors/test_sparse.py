@@ -7,7 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import neighbors as sk
@@ -68,7 +68,6 @@ def test_neighbours_are_those_of_dense_rows(metric, scaled):
     np.testing.assert_array_equal(model.predict(None), dense.predict(None))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(["euclidean", "manhattan", "chebyshev", "cosine"]))
 def test_cells_of_any_size(seed, name):
     """Numbers from 1e-170, whose squares vanish, to the largest that are taken."""

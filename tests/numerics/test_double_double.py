@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from suffice.numerics.double_double import (
@@ -97,7 +97,6 @@ def test_with_a_float_on_the_left(operation, a, b):
         assert close(result, operation(Fraction(a), exactly(x)))
 
 
-@settings(max_examples=50)
 @given(a=wide, bits=st.integers(1, 110), share=st.floats(-1.0, 1.0))
 def test_a_difference_of_near_numbers_keeps_its_relative_error(a, bits, share):
     x = DoubleDouble(*map(np.asarray, a))
@@ -150,7 +149,6 @@ def sum_bound(x):
     return len(x) * U**2 * sum(map(abs, x), Fraction(0))
 
 
-@settings(max_examples=50)
 @given(st.lists(double_doubles(-100, 100), max_size=40))
 def test_sum(pairs):
     x = as_double_double(pairs)
@@ -161,7 +159,6 @@ def test_sum(pairs):
         assert abs(exactly(total) - exact) <= sum_bound(exactly(x))
 
 
-@settings(max_examples=50)
 @given(st.lists(double_doubles(-20, 20), min_size=1, max_size=20), st.integers(40, 104))
 def test_sum_of_terms_that_cancel(pairs, bits):
     x = as_double_double(pairs)
@@ -211,7 +208,6 @@ def matrices(draw, rows, columns):
     return DoubleDouble(x.hi.reshape(rows, columns), x.lo.reshape(rows, columns))
 
 
-@settings(max_examples=50)
 @given(st.lists(wide, min_size=1, max_size=4), st.lists(wide, min_size=1, max_size=4))
 def test_outer(left, right):
     a, b = as_double_double(left), as_double_double(right)

@@ -89,7 +89,6 @@ def test_largest_slices_there_are(rows, path):
 
 
 @given(st.data(), st.integers(1, 8192))
-@settings(max_examples=50)
 def test_slices_are_small_integers_that_add_up(data, rows):
     bits = slice_bits(rows)
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
@@ -137,7 +136,6 @@ def blocks(draw, rows, columns):
 
 
 @given(st.data(), st.integers(1, 12), st.integers(1, 3), st.integers(1, 3))
-@settings(max_examples=50)
 def test_within_its_bound(data, rows, m, k):
     left = data.draw(blocks(rows, m))
     right = data.draw(blocks(rows, k))
@@ -275,7 +273,6 @@ def sparse_result(X, dense, weight):
 
 
 @given(weighted_sparse())
-@settings(max_examples=50)
 def test_sparse_within_its_bound(case):
     X, dense, weight = case
     result = sparse_result(sparse.csr_array(X), dense, weight)

@@ -134,7 +134,7 @@ def test_wide_lines(read_whole, tmp_path):
     np.testing.assert_array_equal(whole.X, np.tile(np.arange(3000.0), (2, 1)))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(
         st.tuples(

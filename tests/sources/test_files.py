@@ -163,7 +163,7 @@ def test_features_by_default_and_by_name(read_whole, tmp_path, rides, kind):
     assert scan(folder, features=("weight",), weight="weight").n_columns == 1
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     cuts=st.lists(st.integers(0, 700), max_size=6),
     row_group=st.integers(1, 700),

@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, issparse
 
@@ -79,7 +79,6 @@ def test_models_have_the_same_bits(name, threads):
 
 
 @given(st.integers(1, 3000), st.integers(1, 3000), st.integers(1, 400))
-@settings(max_examples=30, deadline=None)
 def test_maps_of_maps(n_rows, first, second):
     X = np.arange(n_rows, dtype=float)[:, None]
     source = MappedSource(ArraySource(X), lambda X: np.repeat(X, first, axis=1), first)

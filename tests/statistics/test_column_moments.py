@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.statistics import column_sums
@@ -51,7 +51,6 @@ def _route(request, monkeypatch):
 @pytest.mark.usefixtures("_route")
 @pytest.mark.parametrize("precision", PRECISIONS)
 @given(block=rows(), seed=st.integers(0, 99), share=st.sampled_from([0.0, 0.3, 0.9]))
-@settings(max_examples=60)
 def test_within_the_bounds(precision, block, seed, share):
     X = np.where(np.random.default_rng(seed).random(block.Z.shape) < share, np.nan, block.Z)
     assert_within(ColumnMoments.summarize(X, block.weight, precision), X, block.weight)
@@ -113,7 +112,6 @@ def test_any_dtype_and_stride(dtype):
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @given(block=rows(most=20), seed=st.integers(0, 99))
-@settings(max_examples=40)
 def test_parts_merge_and_subtract_within_the_bounds(precision, block, seed):
     rng = np.random.default_rng(seed)
     X = np.where(rng.random(block.Z.shape) < 0.3, np.nan, block.Z)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -53,7 +53,6 @@ def identical(a, b, but_count=False):
 @every_precision
 @every_layout
 @given(block=rows())
-@settings(max_examples=80)
 def test_within_the_bound(precision, layout, block):
     result = summarize(block, precision, layout)
     if not len(block.present):
@@ -70,7 +69,6 @@ def test_within_the_bound(precision, layout, block):
     ),
     data=st.data(),
 )
-@settings(max_examples=50)
 def test_within_the_bound_for_numbers_one_by_one(precision, Z, data):
     # Drawn number by number, so that a failure shrinks to a readable one.
     weights = st.lists(st.floats(1e-6, 1e6), min_size=len(Z), max_size=len(Z))
@@ -207,7 +205,6 @@ def test_small_integers_are_exact(precision, layout):
 
 @every_layout
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 8), offset=st.sampled_from([0, 1000, -(2**20)]))
-@settings(max_examples=40)
 def test_integer_weights_are_repetitions_exactly(layout, seed, n, offset):
     rng = np.random.default_rng(seed)
     Z = (offset + rng.integers(-999, 1000, size=(n, 2))) / 8.0
@@ -357,7 +354,6 @@ def test_columns_so_small_that_their_squares_vanish(precision, size):
 @every_precision
 @every_layout
 @given(block=rows(), data=st.data())
-@settings(max_examples=60)
 def test_merged_and_subtracted_within_the_bound(precision, layout, block, data):
     block = block.present
     cut = data.draw(st.integers(0, len(block)))
@@ -378,7 +374,6 @@ def test_merged_and_subtracted_within_the_bound(precision, layout, block, data):
 
 @every_precision
 @given(block=rows(most=10))
-@settings(max_examples=40)
 def test_merged_row_by_row(precision, block):
     block = block.present
     parts = [summarize(block[i : i + 1], precision) for i in range(len(block))]
@@ -455,7 +450,6 @@ def test_forgetting_one_row_of_nearly_all_the_weight(precision, seed):
 
 
 @given(block=rows(columns=2), data=st.data())
-@settings(max_examples=40)
 def test_precisions_mix(block, data):
     block = block.present
     cut = data.draw(st.integers(0, len(block)))
@@ -562,7 +556,6 @@ def test_precision_unit_and_bytes():
 
 
 @given(block=rows())
-@settings(max_examples=30)
 def test_means_have_three_words(block):
     # The words do not overlap, so the first alone is the mean rounded to float64.
     result = summarize(block, "double-double")
