@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import suffice
-from suffice.engines.passes import FAN_IN, LARGE_STATISTIC, in_order, map_rows, reduce
+from suffice.engines.merging import FAN_IN, LARGE_STATISTIC
+from suffice.engines.passes import in_order, map_rows, reduce
 from suffice.sources import Block, Source, as_source
 from suffice.statistics.moments import Moments
 from suffice.statistics.sums import Sums

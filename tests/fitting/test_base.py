@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import closing
+from functools import partial
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
@@ -19,8 +20,10 @@ from sklearn.utils._param_validation import Interval
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import suffice
-from suffice.fitting.base import Iterative, OnePass, Solved
 from suffice.fitting.certificate import Certificate
+from suffice.fitting.estimator import Estimator
+from suffice.fitting.one_pass import OnePass, Solved
+from suffice.fitting.requests import Found, Pass, Passes
 from suffice.sources import Block, Source
 from suffice.statistics.moments import Moments
 from suffice.statistics.sums import Sums
@@ -33,22 +36,21 @@ def blas_threads() -> set[int]:
 # --- an iterative model: k-means by Lloyd's algorithm ----------------------------------------
 
 
-@dataclass(frozen=True)
-class Centers:
-    centers: Any
-    objective: float
-    moved: float
-
-    @property
-    def done(self) -> bool:
-        return self.moved == 0
-
-
 def distances(X: Any, centers: Any) -> Any:
     return np.square(X[:, None, :] - centers).sum(axis=2)
 
 
-class KMeans(ClusterMixin, Iterative):
+def assigned(block: Block, centers: Any) -> Sums:
+    """Sum and weight of the rows nearest to each centre, and the cost."""
+    apart = distances(block.X, centers)
+    if not np.isfinite(apart).all():
+        raise FloatingPointError
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight
+    nearest = weight[:, None] * (apart.argmin(axis=1)[:, None] == np.arange(len(centers)))
+    return Sums((nearest.T @ block.X, nearest.sum(axis=0), weight @ apart.min(axis=1)))
+
+
+class KMeans(ClusterMixin, Estimator):
     """Minimise Σ w min ‖x − c‖², starting from the first rows."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -62,36 +64,28 @@ class KMeans(ClusterMixin, Iterative):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
-    def _start(self, source: Source) -> Centers:
+    def _passes(self, source: Source) -> Passes:
         with closing(source.pieces()) as pieces:
             rows = next(pieces).load().X
-        return Centers(np.array(rows[: self.n_clusters], dtype=float), np.inf, np.inf)
-
-    def _summarize(self, block: Block, state: Centers) -> Sums:
-        apart = distances(block.X, state.centers)
-        if not np.isfinite(apart).all():
-            raise FloatingPointError
-        weight = np.ones(block.n_rows) if block.weight is None else block.weight
-        nearest = weight[:, None] * (apart.argmin(axis=1)[:, None] == np.arange(len(state.centers)))
-        return Sums((nearest.T @ block.X, nearest.sum(axis=0), weight @ apart.min(axis=1)))
-
-    def _update(self, state: Centers, sums: Sums) -> Centers:
-        self.blas_during_update = blas_threads()
-        total, counts, cost = sums.values
-        centers = total / counts[:, None]
-        return Centers(centers, float(cost), float(np.abs(centers - state.centers).max()))
-
-    def _certify(self, state: Centers, sums: Sums) -> Certificate:
-        return Certificate(
-            holds=state.done,
+        centers, moved = np.array(rows[: self.n_clusters], dtype=float), np.inf
+        for step in range(self.max_iter):
+            cost = lambda sums: float(sums.values[2])  # noqa: E731
+            sums = yield Pass("update", partial(assigned, centers=centers), cost)
+            self.blas_during_update = blas_threads()
+            total, counts, inertia = sums.values
+            before, centers = centers, total / counts[:, None]
+            moved = float(np.abs(centers - before).max())
+            if moved == 0:
+                break
+        proof = Certificate(
+            holds=moved == 0,
             claim="every centre is the mean of the rows nearest to it",
-            path=f"Lloyd, {len(sums.values[1])} centres",
-            measures={"moved": state.moved},
-            notes=() if state.done else ("raise max_iter.",),
+            path=f"Lloyd, {len(counts)} centres",
+            measures={"moved": moved},
+            notes=() if moved == 0 else ("raise max_iter.",),
         )
-
-    def _adopt(self, state: Centers) -> dict[str, Any]:
-        return {"cluster_centers_": state.centers, "inertia_": state.objective}
+        learned = {"cluster_centers_": centers, "inertia_": float(inertia), "n_iter_": step + 1}
+        return Found(learned, proof)
 
     def predict(self, X):
         return self._apply(X, lambda rows: distances(rows, self.cluster_centers_).argmin(axis=1))
@@ -234,7 +228,7 @@ class Gaussian(OnePass):
     def _summarize(self, block: Block, precision: Any) -> Moments:
         return Moments.summarize(block.X, None, block.weight, precision)
 
-    def _solve(self, moments: Moments) -> Solved | None:
+    def _solve(self, moments: Moments, final: bool) -> Solved | None:
         self.blas_during_solve = blas_threads()
         if self.precise and moments.precision == "float64":
             return None
@@ -281,10 +275,10 @@ def test_a_second_pass_where_float64_does_not_suffice(clusters):
 def test_the_kept_statistic_reproduces_the_fit(clusters):
     model = Gaussian().fit(clusters)
     again = clone(model)
-    again._solve(model.statistics_)
+    again._solve(model.statistics_, True)
     assert again.covariance_.tobytes() == model.covariance_.tobytes()
     halves = [Gaussian().fit(part).statistics_ for part in np.array_split(clusters, 2)]
-    again._solve(Moments.merge(halves))
+    again._solve(Moments.merge(halves), True)
     np.testing.assert_allclose(again.covariance_, model.covariance_, rtol=1e-12)
 
 

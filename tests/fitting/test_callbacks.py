@@ -15,8 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 import suffice
 from suffice import LinearRegression, Ridge
-from suffice.fitting.base import Iterative
 from suffice.fitting.certificate import Certificate
+from suffice.fitting.estimator import Estimator
+from suffice.fitting.requests import Found, Pass, StopAsked
 from suffice.linear import model as least_squares_model
 from suffice.statistics.sums import Sums
 
@@ -220,7 +221,7 @@ def test_progress_bar(model, rows, capsys):
 # --- iterations ----------------------------------------------------------------------------
 
 
-class Descent(Iterative):
+class Descent(Estimator):
     """The mean by gradient steps: minimise ½ Σ (x − m)²."""
 
     _parameter_constraints = {}
@@ -228,30 +229,23 @@ class Descent(Iterative):
     def __init__(self, max_iter=30):
         self.max_iter = max_iter
 
-    class State:
-        def __init__(self, mean, objective=np.inf, slope=np.inf):
-            self.mean, self.objective, self.slope = mean, objective, slope
+    def _passes(self, source):
+        mean, slope, steps = 0.0, np.inf, 0
+        try:
+            while steps < self.max_iter and not abs(slope) < 1e-6:
 
-        @property
-        def done(self):
-            return abs(self.slope) < 1e-6
+                def summarize(block, mean=mean):
+                    away = block.X[:, 0] - mean
+                    return Sums((np.array(block.n_rows), away.sum(), (away**2).sum()))
 
-    def _start(self, source):
-        return self.State(0.0)
-
-    def _summarize(self, block, state):
-        away = block.X[:, 0] - state.mean
-        return Sums((np.array(block.n_rows), away.sum(), (away**2).sum()))
-
-    def _update(self, state, sums):
-        n, slope, squares = sums.values
-        return self.State(state.mean + 0.5 * slope / n, squares / 2, slope / n)
-
-    def _certify(self, state, sums):
-        return Certificate(state.done, "the gradient vanishes", "steps", {"slope": state.slope})
-
-    def _adopt(self, state):
-        return {"mean_": state.mean}
+                asked = Pass("update", summarize, learned=lambda: {"mean_": mean})
+                n, slope, _ = (yield asked).values
+                mean, slope, steps = mean + 0.5 * slope / n, slope / n, steps + 1
+        except StopAsked:
+            pass
+        done = abs(slope) < 1e-6
+        proof = Certificate(done, "the gradient vanishes", "steps", {"slope": slope})
+        return Found({"mean_": mean, "n_iter_": steps}, proof)
 
 
 def test_a_task_for_each_iteration(rows):

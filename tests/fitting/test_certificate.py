@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from suffice import LinearRegression, Ridge
-from suffice.fitting.base import Solved
+from suffice.fitting.one_pass import Solved
 from suffice.fitting.certificate import (
     ENOUGH_DIGITS,
     MOST_DIGITS,
@@ -148,4 +148,5 @@ def test_a_claim_never_shows_more_digits_than_there_are():
 )
 def test_too_few_digits_in_float64_ask_for_more(digits, precision, enough):
     solved = Solved(Certificate(True, "all is well", "by thought", {"digits": digits}), 1.0)
-    assert solved.if_enough_digits(precision) is (solved if enough else None)
+    assert solved.if_enough_digits(precision, final=False) is (solved if enough else None)
+    assert solved.if_enough_digits(precision, final=True) is solved

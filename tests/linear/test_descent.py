@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from suffice import LogisticRegression
 from suffice.engines.passes import reduce
-from suffice.fitting.stepwise import StopAsked
+from suffice.fitting.requests import StopAsked
 from suffice.linear.descent import minimise_by, relative, relative_norm
 from suffice.linear.losses import Logistic, Softmax, Squared
 from suffice.linear.methods import chosen, minimise
@@ -46,9 +46,9 @@ def answer(search, source, stop_at=None):
     try:
         while True:
             passes += 1
-            found = reduce(asked.source or source, asked.summarize)
-            stops = stop_at is not None and passes >= stop_at
-            asked = search.throw(StopAsked(found)) if stops else search.send(found)
+            asked = search.send(reduce(asked.source or source, asked.summarize))
+            if stop_at is not None and passes >= stop_at:
+                asked = search.throw(StopAsked())
     except StopIteration as end:
         return end.value, passes
 

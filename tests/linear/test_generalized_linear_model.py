@@ -23,7 +23,7 @@ from statsmodels.genmod.families import links as sm_links
 
 import suffice
 from suffice import GeneralizedLinearModel
-from suffice.fitting.stepwise import StopAsked
+from suffice.fitting.requests import StopAsked
 from suffice.linear.links import Power
 from suffice.linear.responses import NegativeBinomial, Poisson
 from tests.contract import contract

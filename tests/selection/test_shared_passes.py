@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegressionCV as TheirsCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import suffice
-from suffice.fitting.in_step import in_step, on_some_rows
+from suffice.fitting.shared_passes import in_step, on_some_rows
 from suffice.sources import as_source
 
 

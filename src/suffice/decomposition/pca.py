@@ -17,7 +17,6 @@ Reference: Tipping and Bishop, "Probabilistic principal component analysis" (199
 
 from __future__ import annotations
 
-import time
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -36,9 +35,8 @@ from suffice.decomposition.spectrum import (
     signed,
     spectrum,
 )
-from suffice.fitting.base import LARGEST_KEPT_STATISTIC, Solved
-from suffice.fitting.callbacks import FitTask
-from suffice.fitting.trace import Trace
+from suffice.fitting.one_pass import Solved
+from suffice.fitting.requests import Found, Gather, Passes
 from suffice.numerics.double_double import DoubleDouble
 from suffice.sources import Block, Source
 from suffice.statistics.moments import NOTHING, Moments, Precision
@@ -175,60 +173,41 @@ class PCA(Projection):
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
         return super()._training_source(X, None, sample_weight, reset)  # there is no target
 
-    def _learn(self, source: Source, task: FitTask) -> None:
-        # The statistic of an earlier fit must not outlive it.
-        self.__dict__.pop("statistics_", None)
-        if not self._keeps_statistic(source):
-            self._learn_on_rows(source, task)
-            return
-        super()._learn(source, task)
-        if self.statistics_.nbytes > LARGEST_KEPT_STATISTIC:
-            del self.statistics_
+    def _passes(self, source: Source) -> Passes:
+        few = source.n_columns > FEW_COLUMNS and source.count_rows() < source.n_columns
+        return self._on_rows(source) if few else super()._passes(source)
 
-    def _keeps_statistic(self, source: Source) -> bool:
-        return source.n_columns <= FEW_COLUMNS or source.count_rows() >= source.n_columns
-
-    def _skips_float64(self, source: Source) -> bool:
+    def _is_small(self, source: Source) -> bool:
         return source.n_rows is not None and is_small(source.n_rows, source.n_columns)
 
     def _summarize(self, block: Block, precision: Precision) -> Moments:
         return Moments.summarize(block.X, None, block.weight, precision)
 
-    def _solve(self, moments: Moments) -> Solved | None:
-        if moments.precision == "float64" and is_small(moments.count, len(moments.magnitude)):
+    def _solve(self, moments: Moments, final: bool) -> Solved | None:
+        few_rows = is_small(moments.count, len(moments.magnitude))
+        if not final and moments.precision == "float64" and few_rows:
             return None
-        return self._from_moments(moments, ACCEPTED_ERROR)
-
-    def _solve_anyway(self, moments: Moments) -> Solved:
-        solved = self._from_moments(moments, np.inf)
-        assert solved is not None  # whatever its error, it was accepted
-        return solved
-
-    def _from_moments(self, moments: Moments, accepted: float) -> Solved | None:
         if not moments.count:
             raise ValueError(NOTHING)
-        accepted = np.inf if moments.precision == "double-double" else accepted
+        accepted = np.inf if final or moments.precision == "double-double" else ACCEPTED_ERROR
         columns = scaled_scatter(moments, self.standardize)
         found = spectrum(columns.scatter, columns.unit, columns.g, moments.count - 1)
         return self._set(found, columns, moments.weight, moments.count, accepted)
 
-    def _learn_on_rows(self, source: Source, task: FitTask) -> None:
-        began = time.perf_counter()
-        with task.one_pass(self._fitted_attributes):
-            rows = Rows(source, self.standardize, self._n_jobs())
-            solved = None
-            for precision, accepted in (("float64", ACCEPTED_ON_ROWS), ("double-double", np.inf)):
-                found = rows.spectrum(precision)  # type: ignore[arg-type]
-                columns = Columns(
-                    rows.mean, rows.mean_error, rows.deviation, rows.scale, rows.scale_error
-                )
-                weight = DoubleDouble.of(rows.weight).sum()
-                solved = self._set(found, columns, weight, rows.n_rows, accepted)
-                if solved is not None:
-                    break
+    def _on_rows(self, source: Source) -> Passes:
+        # The statistic of an earlier fit must not outlive it.
+        self.__dict__.pop("statistics_", None)
+        gathered = yield Gather("rows' side", learned=self._fitted_attributes)
+        rows = Rows(gathered, source, self.standardize, self._n_jobs())
+        columns = Columns(rows.mean, rows.mean_error, rows.deviation, rows.scale, rows.scale_error)
+        weight = DoubleDouble.of(rows.weight).sum()
+        found = rows.spectrum("float64")
+        solved = self._set(found, columns, weight, rows.n_rows, ACCEPTED_ON_ROWS)
+        if solved is None:
+            found = rows.spectrum("double-double")
+            solved = self._set(found, columns, weight, rows.n_rows, np.inf)
         assert solved is not None  # double-double is the last resort
-        self.certificate_, objective = solved
-        self.trace_ = Trace().extended("rows' side", objective, time.perf_counter() - began)
+        return Found({}, solved.certificate, solved.objective)
 
     def _set(
         self,
@@ -296,15 +275,6 @@ class PCA(Projection):
                 f"{min(n, d)}"
             )
         return int(wanted), False
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "statistics_" and "certificate_" in vars(self):
-            raise AttributeError(
-                f"this {type(self).__name__} kept no statistic: that of {self.n_features_in_} "
-                f"columns would be too large ({self.certificate_.path}); updating and refitting "
-                "need the rows again"
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 def is_small(n_rows: int, n_columns: int) -> bool:

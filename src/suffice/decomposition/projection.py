@@ -25,7 +25,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from suffice.fitting.base import OnePass
+from suffice.fitting.one_pass import OnePass
 from suffice.fitting.transforming import SourceTransformer
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, MappedSource, Source

@@ -22,21 +22,20 @@ import numpy as np
 from scipy import sparse
 
 from suffice.decomposition.spectrum import Spectrum, spectrum
-from suffice.engines.settings import resolve_threads
-from suffice.engines.workers import inside_worker, pool
+from suffice.engines import gather
+from suffice.engines.passes import each_chunk
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble, two_sum
 from suffice.numerics.exact_gram import exact_gram
-from suffice.sources import ArraySource, Source
-from suffice.sources.finite import describe_non_finite
-from suffice.statistics.moments import NOTHING, Precision
-from suffice.statistics.products import SMALLEST_SQUARE, TOO_LARGE
+from suffice.sources import Source
+from suffice.statistics.moments import Precision
+from suffice.statistics.products import SMALLEST_SQUARE
 
 CHUNK = 256
 """Columns handled at once; few, so that few roundings add up in a product."""
 
 
 class Rows:
-    """All rows of a source that exist, read by chunks of columns.
+    """Rows in memory, read by chunks of columns.
 
     Attributes
     ----------
@@ -47,9 +46,11 @@ class Rows:
         Bounds: of the mean, and of the scale relative to it.
     """
 
-    def __init__(self, source: Source, standardize: bool, n_jobs: int | None) -> None:
-        self.threads = 1 if inside_worker() else resolve_threads(n_jobs)
-        self.X, self.weight = _gathered(source)
+    def __init__(
+        self, rows: gather.Rows, source: Source, standardize: bool, n_jobs: int | None
+    ) -> None:
+        self.n_jobs, self.X = n_jobs, rows.X
+        self.weight = np.ones(rows.X.shape[0]) if rows.weight is None else rows.weight
         self.n_rows, self.n_columns = self.X.shape
         self.root = np.sqrt(self.weight)
         self.total = float(self.weight.sum())
@@ -125,14 +126,8 @@ class Rows:
     # --- chunks of columns ----------------------------------------------------------------
 
     def _each(self, function: Callable[[slice], Any]) -> Iterator[Any]:
-        """A function of chunks of columns, in order; as many at once as there are threads."""
-        chunks = [slice(c, c + CHUNK) for c in range(0, self.n_columns, CHUNK)]
-        if self.threads == 1:
-            yield from map(function, chunks)
-            return
-        workers = pool(self.threads)
-        for start in range(0, len(chunks), self.threads):
-            yield from workers.map(function, chunks[start : start + self.threads])
+        """A function of chunks of columns, in order."""
+        return each_chunk(self.n_columns, CHUNK, function, self.n_jobs)
 
     def _values(self, columns: slice) -> Array:
         X = self.X[:, columns]
@@ -191,36 +186,6 @@ def _stretch(found: Spectrum) -> Array:
     apart = np.where(apart > 0, apart, 1.0)  # of equal values the error is infinite anyway
     longer = np.sqrt((values + errors) / (values - errors)[:, None])
     return np.maximum((longer / apart).max(axis=1, initial=0.0) * found.gaps, 1.0) * (1 + 1e-12)
-
-
-def _gathered(source: Source) -> tuple[Any, Array]:
-    """Features and weights of all rows that exist; an array is not copied."""
-    blocks = [piece.load() for piece in source.pieces()]
-    if not blocks:
-        raise ValueError(f"there are no rows in {source!r}; at least one is needed")
-    for block in blocks:
-        message = describe_non_finite(block, source)
-        if message:
-            raise ValueError(message)
-        X = block.X if block.weight is None or block.weight.all() else block.X[block.weight > 0]
-        values = X.data if sparse.issparse(X) else X
-        if max(float(values.max(initial=0)), -float(values.min(initial=0))) > 1e150:
-            raise ValueError(
-                f"Input contains {TOO_LARGE}: rows {block.start} to "
-                f"{block.start + block.n_rows - 1}; rescale the columns"
-            )
-    weight = np.concatenate([np.ones(b.n_rows) if b.weight is None else b.weight for b in blocks])
-    if isinstance(source, ArraySource):
-        X = source.X
-    elif source.sparse:
-        X = sparse.vstack([block.X for block in blocks], format="csc")
-    else:
-        X = np.concatenate([block.X for block in blocks])
-    if not weight.any():
-        raise ValueError(NOTHING)
-    if not weight.all():
-        X, weight = X[weight > 0], weight[weight > 0]
-    return X, weight
 
 
 def _total(parts: Iterator[Any]) -> Any:

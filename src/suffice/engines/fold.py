@@ -21,8 +21,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from suffice.engines.passes import give_up
 from suffice.engines.settings import resolve_threads
+from suffice.engines.threads import give_up
 from suffice.engines.workers import inside_worker, one_blas_thread, pool
 from suffice.sources.base import Block, Source, block_rows
 from suffice.sources.subset import rows_of

@@ -8,7 +8,7 @@ after the other, and those of other libraries are given arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,11 +18,12 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from suffice.engines.passes import map_rows
-from suffice.fitting.base import Estimator
-from suffice.fitting.callbacks import FitTask
+from suffice.fitting.callbacks import is_watched
 from suffice.fitting.certificate import Certificate
-from suffice.fitting.in_step import RunningFit, in_step
-from suffice.fitting.stepwise import Stepwise
+from suffice.fitting.driver import delegated
+from suffice.fitting.estimator import Estimator
+from suffice.fitting.requests import Request
+from suffice.fitting.shared_passes import RunningFit, in_step
 from suffice.fitting.trace import Trace
 from suffice.linear.methods import MOST_HESSIAN
 from suffice.linear.survey import ROWS_PER_PARAMETER, SAMPLED_ROWS
@@ -59,8 +60,10 @@ def reads_sources(model: Any) -> bool:
 # --- fitting ------------------------------------------------------------------------------
 
 
-def fit_each(models: Sequence[Any], source: Source, labels: Labels, task: FitTask) -> None:
-    """Fit each model to tell one class from the rest.
+def fit_each(
+    models: Sequence[Any], source: Source, labels: Labels, watched: bool
+) -> Generator[Request, Any, Trace]:
+    """Fit each model to tell one class from the rest, as a part of the fit to all classes.
 
     Parameters
     ----------
@@ -68,22 +71,28 @@ def fit_each(models: Sequence[Any], source: Source, labels: Labels, task: FitTas
         Unfitted and all alike, one for each label.
     source : Source
     labels : array of shape (models,)
-    task : FitTask
-        Who is told about the passes.
+    watched : bool
+        Whether callbacks are to be told about every pass of every model.
+
+    Returns
+    -------
+    The steps that were not asked for one by one.
     """
     problems = [RelabelledSource(source, partial(is_label, label=label)) for label in labels]
     if not reads_sources(models[0]):
         learn_arrays("fit", models, source, labels)
-    elif task.context is None and all(map(_can_share, models)):
+    elif not watched and all(map(_can_share, models)):
         _fit_in_step(models, problems, source)
+    elif all(isinstance(model, Estimator) for model in models) and not any(map(is_watched, models)):
+        for model, problem, label in zip(models, problems, labels.tolist(), strict=True):
+            # What is not proved is told once, by the model of all classes.
+            yield from delegated(model, problem, f"{label}: " if watched else None)
+        if watched:
+            return Trace()
     else:
         for model, problem in zip(models, problems, strict=True):
-            if isinstance(model, Estimator) and not hasattr(model, "_skl_callbacks"):
-                # What is not proved is told once, by the model of all classes.
-                model._validate_params()
-                model._learn(model._training_source(problem, None, None), _BinaryTask(task))
-            else:
-                model.fit(problem)
+            model.fit(problem)
+    return joint_trace(models, labels)
 
 
 def partial_fit_each(models: Sequence[Any], source: Source, labels: Labels) -> None:
@@ -118,23 +127,12 @@ def _rows(block: Block) -> NDArray[Any]:
     return np.asarray(block.X)
 
 
-class _BinaryTask(FitTask):
-    """The passes of one binary fit, told as passes of the fit of all classes."""
-
-    def __init__(self, task: FitTask) -> None:
-        super().__init__(task.context, task.arguments)
-
-    def one_pass(self, attributes: Callable[[], dict[str, Any] | None]) -> Any:
-        # What one binary model has learned are no attributes of the model of all classes.
-        return super().one_pass(lambda: None)
-
-
 def _can_share(model: Any) -> bool:
-    return isinstance(model, Stepwise) and not hasattr(model, "_skl_callbacks")
+    return isinstance(model, Estimator) and model._shares_passes and not is_watched(model)
 
 
 def _fit_in_step(
-    models: Sequence[Stepwise], problems: Sequence[RelabelledSource], source: Source
+    models: Sequence[Estimator], problems: Sequence[RelabelledSource], source: Source
 ) -> None:
     pairs, size = list(zip(models, problems, strict=True)), fits_at_once(source)
     for start in range(0, len(pairs), size):
@@ -158,14 +156,14 @@ def fits_at_once(source: Source) -> int:
 # --- what is known afterwards ---------------------------------------------------------------
 
 
-def joint_trace(models: Sequence[BaseEstimator], labels: Labels, first: Trace) -> Trace:
-    """The passes of all models, after those of `first`."""
-    rows = list(zip(first.step, first.objective, first.seconds, strict=True))
+def joint_trace(models: Sequence[BaseEstimator], labels: Labels) -> Trace:
+    """The passes of all models."""
+    rows: list[tuple[str, float, float]] = []
     for model, label in zip(models, labels.tolist(), strict=True):
         trace = getattr(steps(model)[-1], "trace_", Trace())
         told = zip(trace.step, trace.objective, trace.seconds, strict=True)
         rows += [(f"{label}: {step}", objective, seconds) for step, objective, seconds in told]
-    return Trace(*zip(*rows, strict=True))
+    return Trace(*map(tuple, zip(*rows, strict=True)))
 
 
 def joint_certificate(models: Sequence[BaseEstimator], labels: Labels) -> Certificate:

@@ -15,7 +15,6 @@ Reference: Rifkin and Klautau, "In defense of one-vs-all classification" (2004).
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar
@@ -36,10 +35,10 @@ from suffice.ensembles.binary_fits import (
     reads_sources,
     steps,
 )
-from suffice.fitting.base import Estimator
-from suffice.fitting.callbacks import FitTask
+from suffice.fitting.callbacks import is_watched
 from suffice.fitting.classification import Classifier
-from suffice.fitting.trace import Trace
+from suffice.fitting.estimator import Estimator
+from suffice.fitting.requests import Found, Pass, Passes, needed
 from suffice.fitting.transaction import all_or_nothing
 from suffice.linear.logistic_regression import LogisticRegression
 from suffice.numerics.double_double import Array
@@ -161,34 +160,24 @@ class OneVsRest(Classifier, Estimator):
 
     # --- fitting ----------------------------------------------------------------------------
 
-    def _learn(self, source: Source, task: FitTask) -> None:
-        began = time.perf_counter()
-        with task.one_pass(lambda: None):
-            classes = self._labels_in(source)
+    def _passes(self, source: Source) -> Passes:
+        classes = _checked_labels((yield from needed(Pass("labels", self._look))))
         if len(classes) < 2:
             raise ValueError(
                 "OneVsRest needs rows of at least two classes, but the target holds only one "
                 f"class: {classes.tolist()[0]!r}"
             )
         self.classes_ = classes
-        looked = Trace().extended("labels", float("nan"), time.perf_counter() - began)
         models = [self._unfitted() for _ in self._told_apart()]
-        fit_each(models, source, self._told_apart(), task)
-        self._adopt(models, looked)
+        more = yield from fit_each(models, source, self._told_apart(), is_watched(self))
+        proof = joint_certificate(models, self._told_apart())
+        return Found({"estimators_": models}, proof, more=more)
 
-    def _labels_in(self, source: Source) -> NDArray[Any]:
-        """The labels of rows, sorted."""
-
-        def look(block: Block) -> LabelledSums:
-            labels = self._labels(block)
-            if block.weight is not None:
-                labels = labels[block.weight > 0]
-            return LabelledSums.summarize(labels, np.ones((len(labels), 1)))
-
-        found: LabelledSums = self._pass(source, look)
-        if not len(found.labels):
-            raise ValueError(NOTHING)
-        return found.labels
+    def _look(self, block: Block) -> LabelledSums:
+        labels = self._labels(block)
+        if block.weight is not None:
+            labels = labels[block.weight > 0]
+        return LabelledSums.summarize(labels, np.ones((len(labels), 1)))
 
     def _unfitted(self) -> Any:
         model = clone(self._binary_model())
@@ -204,11 +193,6 @@ class OneVsRest(Classifier, Estimator):
     def _told_apart(self) -> NDArray[Any]:
         """The classes that have a model of their own."""
         return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-
-    def _adopt(self, models: list[Any], before: Trace) -> None:
-        self.estimators_ = models
-        self.trace_ = joint_trace(models, self._told_apart(), before)
-        self.certificate_ = joint_certificate(models, self._told_apart())
 
     @_has("partial_fit")
     def update(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -269,7 +253,7 @@ class OneVsRest(Classifier, Estimator):
         self._validate_params()
         fitted = hasattr(self, "certificate_")
         source = self._training_source(X, y, sample_weight, reset=not fitted)
-        found = self._labels_in(source)
+        found = _checked_labels(self._pass(source, self._look))
         if len(united([classes, found])) > len(classes):
             strange = [one for one in found.tolist() if one not in set(classes.tolist())]
             raise ValueError(
@@ -283,7 +267,9 @@ class OneVsRest(Classifier, Estimator):
         models = old or [self._unfitted() for _ in self._told_apart()]
         with one_blas_thread():
             partial_fit_each(models, source, self._told_apart())
-        self._adopt(models, Trace())
+        self.estimators_ = models
+        self.trace_ = joint_trace(models, self._told_apart())
+        self.certificate_ = joint_certificate(models, self._told_apart())
         return self
 
     # --- predicting -------------------------------------------------------------------------
@@ -381,3 +367,10 @@ class OneVsRest(Classifier, Estimator):
         array of shape (rows,)
         """
         return self._apply(X, self._predicted)
+
+
+def _checked_labels(found: LabelledSums) -> NDArray[Any]:
+    """The labels of rows, sorted; raise if there are none."""
+    if not len(found.labels):
+        raise ValueError(NOTHING)
+    return found.labels

@@ -38,7 +38,7 @@ from suffice.families.checks import (
 )
 from suffice.families.maximum import Maximum, certify
 from suffice.families.rows import sums_of
-from suffice.fitting.base import callers_level
+from suffice.fitting.estimator import callers_level
 from suffice.fitting.registry import register
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, Array, DoubleDouble
 from suffice.statistics.moments import NOTHING

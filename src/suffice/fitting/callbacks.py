@@ -6,13 +6,15 @@ without callbacks, outside any meta-estimator, pays nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-__all__ = ["CallbackSupportMixin", "FitTask", "fit_task", "with_callbacks"]
+from suffice.fitting.requests import Request
+
+__all__ = ["CallbackSupportMixin", "FitTask", "fit_task", "is_watched", "with_callbacks"]
 
 
 class FitTask:
@@ -25,18 +27,23 @@ class FitTask:
         self.context, self.arguments = context, arguments
 
     @contextmanager
-    def one_pass(self, attributes: Callable[[], dict[str, Any] | None]) -> Iterator[PassOutcome]:
-        """Announce a pass.  `attributes` tells, afterwards, what a model fitted so far has."""
+    def one_pass(self, asked: Request) -> Iterator[PassOutcome]:
+        """Announce a step, unless it has no name."""
         outcome = PassOutcome()
-        if self.context is None:
+        if self.context is None or asked.step is None:
             yield outcome
             return
+        learned = getattr(asked, "learned", None) or _unknown
         context = self.context.subcontext(task_name="pass")
         context.call_on_fit_task_begin(**self.arguments)
         yield outcome
         outcome.stop = context.call_on_fit_task_end(
-            **self.arguments, reconstruction_attributes=attributes
+            **self.arguments, reconstruction_attributes=learned
         )
+
+
+def _unknown() -> None:
+    """What a model has learned, where a method does not tell."""
 
 
 class PassOutcome:
@@ -45,17 +52,20 @@ class PassOutcome:
     stop = False
 
 
+def is_watched(model: Any) -> bool:
+    """Whether callbacks are told about a model's fit."""
+    return hasattr(model, "_skl_callbacks") or hasattr(model, "_parent_callback_ctx")
+
+
 @contextmanager
-def fit_task(
-    model: Any, X: Any, y: Any, sample_weight: Any, max_passes: int | None
-) -> Iterator[FitTask]:
+def fit_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[FitTask]:
     """The task of a whole fit.  Must run inside a method decorated `with_callbacks`."""
     metadata = None if sample_weight is None else {"sample_weight": sample_weight}
     arguments = {"estimator": model, "X": X, "y": y, "metadata": metadata}
-    if not (hasattr(model, "_skl_callbacks") or hasattr(model, "_parent_callback_ctx")):
+    if not is_watched(model):
         yield FitTask(None, arguments)
         return
-    context = model._init_callback_context(max_subtasks=max_passes)
+    context = model._init_callback_context(max_subtasks=None)
     context.call_on_fit_task_begin(**arguments)
     yield FitTask(context, arguments)
     context.call_on_fit_task_end(**arguments, reconstruction_attributes=dict)

@@ -28,9 +28,6 @@ class Classifier(ClassifierMixin):
     def _target_checks(self) -> dict[str, Any]:
         return {"multi_output": False, "y_numeric": False}
 
-    def _is_plain(self, X: Any, y: Any) -> bool:
-        return are_plain(X, y)
-
     def _labels(self, block: Block) -> NDArray[Any]:
         return labels_of(block)
 
@@ -63,20 +60,6 @@ class Classifier(ClassifierMixin):
 
         right, total = model._pass(X, summarize).values[0]
         return float(right / total) if total else float("nan")
-
-
-def are_plain(X: Any, y: Any) -> bool:
-    """Whether rows and labels are arrays of which `validate_data` would find nothing to say."""
-    return (
-        type(X) is np.ndarray
-        and type(y) is np.ndarray
-        and X.dtype.kind in "fiub"
-        and y.dtype.kind in "fiub"
-        and (X.ndim, y.ndim) == (2, 1)
-        and len(X) == len(y)
-        and X.size > 0
-        and (y.dtype.kind != "f" or bool(np.isfinite(y).all()))
-    )
 
 
 def labels_of(block: Block) -> NDArray[Any]:

@@ -35,6 +35,11 @@ class Trace:
             (*self.seconds, float(seconds)),
         )
 
+    def __add__(self, more: Trace) -> Trace:
+        return Trace(
+            self.step + more.step, self.objective + more.objective, self.seconds + more.seconds
+        )
+
     def __len__(self) -> int:
         return len(self.step)
 

@@ -26,8 +26,8 @@ from scipy.special import xlogy
 from sklearn.utils._param_validation import Interval
 
 from suffice.bayes import BetaBernoulli
-from suffice.fitting.base import Solved
-from suffice.fitting.callbacks import FitTask
+from suffice.fitting.one_pass import Solved
+from suffice.fitting.requests import Passes
 from suffice.generative.class_counts import (
     certified,
     present_rows,
@@ -146,9 +146,9 @@ class BernoulliNB(CountNB):
         logs = self.feature_log_prob_ + self.absent_log_prob_
         return weighed(self._pseudo_counts(), logs)
 
-    def _learn(self, source: Source, task: FitTask) -> None:
+    def _passes(self, source: Source) -> Passes:
         self._threshold = self.binarize
-        super()._learn(source, task)
+        return super()._passes(source)
 
     def _adopt_private(self, models: Any) -> None:
         super()._adopt_private(models)

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
-from suffice.fitting.base import Solved
-from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_within, rounded_down
+from suffice.fitting.one_pass import Solved
 from suffice.fitting.registry import register
+from suffice.fitting.requests import Passes
 from suffice.generative.category_shares import (
     entries,
     is_coded,
@@ -161,9 +161,9 @@ class CategoricalNB(NaiveBayes, TakesText):
     def _summarize(self, block: Block, precision: Precision) -> ClassValueCounts:
         return ClassValueCounts.summarize(block.X, self._labels(block), block.weight)
 
-    def _learn(self, source: Source, task: FitTask) -> None:
+    def _passes(self, source: Source) -> Passes:
         self._least(source.n_columns)  # what it refuses, it refuses before the rows are read
-        super()._learn(source, task)
+        return super()._passes(source)
 
     def _solve_columns(self, counts: ClassValueCounts) -> Solved:
         least = self._least(len(counts.values), len(counts.labels))

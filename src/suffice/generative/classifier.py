@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.fitting.base import OnePass
 from suffice.fitting.classification import Classifier
+from suffice.fitting.one_pass import OnePass
 from suffice.numerics.double_double import Array
 from suffice.numerics.log_posterior import log_posterior
 

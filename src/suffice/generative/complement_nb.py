@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from suffice.bayes import DirichletCategorical
-from suffice.fitting.base import Solved
+from suffice.fitting.one_pass import Solved
 from suffice.generative.class_counts import certified, of_others, weighed
 from suffice.generative.count_nb import CountNB
 from suffice.generative.left_out import LeftOut, log_priors_without

@@ -16,10 +16,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from suffice.fitting.base import LARGEST_KEPT_STATISTIC, Solved
-from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_within, rounded_down
+from suffice.fitting.one_pass import Solved
 from suffice.fitting.registry import register
+from suffice.fitting.requests import Passes
 from suffice.fitting.transaction import all_or_nothing
 from suffice.generative.classifier import GenerativeClassifier, refuse_undeclared
 from suffice.generative.priors import given_priors
@@ -79,15 +79,11 @@ class Discriminant(GenerativeClassifier):
     def _rule(self) -> Rule:
         return rule_of(self.shrinkage, self.covariance_estimator)
 
-    def _learn(self, source: Source, task: FitTask) -> None:
-        # The statistic of an earlier fit must not outlive it, nor decide on its kind.
-        self.__dict__.pop("statistics_", None)
+    def _passes(self, source: Source) -> Passes:
         self._rule()
-        super()._learn(source, task)
-        if self.statistics_.nbytes > LARGEST_KEPT_STATISTIC:
-            del self.statistics_
+        return super()._passes(source)
 
-    def _skips_float64(self, source: Source) -> bool:
+    def _is_small(self, source: Source) -> bool:
         n, d = source.n_rows, source.n_columns
         return n is not None and n * d**2 <= SMALL_WORK and d <= SMALL_COLUMNS
 
@@ -110,10 +106,7 @@ class Discriminant(GenerativeClassifier):
             block.X, y, block.weight, precision, fourth=detail == UP_TO_FOURTH
         )
 
-    def _solve(self, statistic: Any) -> Solved | None:
-        return self._solve_anyway(statistic).if_enough_digits(statistic.precision)
-
-    def _solve_anyway(self, statistic: Any) -> Solved:
+    def _solve(self, statistic: Any, final: bool) -> Solved | None:
         if not statistic.count:
             raise ValueError(NOTHING)
         if self._needed() > detail_of(statistic):
@@ -123,7 +116,8 @@ class Discriminant(GenerativeClassifier):
                 "not have: fit it anew with them"
             )
         self._set_classes(statistic)
-        return self._solve_classes(statistic, self._rule())
+        solved = self._solve_classes(statistic, self._rule())
+        return solved.if_enough_digits(statistic.precision, final)
 
     def _set_classes(self, statistic: Any) -> None:
         """Set classes, prior and means."""
@@ -177,15 +171,6 @@ class Discriminant(GenerativeClassifier):
             {"digits": digits, "error": error},
             tuple(notes),
         )
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "statistics_" and "certificate_" in vars(self):
-            raise AttributeError(
-                f"this {type(self).__name__} kept no statistic: that of {self.n_features_in_} "
-                f"columns and {len(self.classes_)} classes would be too large; updating and "
-                "refitting need the rows again"
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be a fitted model."""

@@ -131,7 +131,7 @@ def _one_by_one(
             rest = statistic.subtract(model._summarize(block, statistic.precision))
         if not rest.count or (rest.rows == 1).all():
             continue  # no spread is left to tell the classes apart by
-        again._solve_anyway(rest)
+        again._solve(rest, final=True)
         out[i] = -np.inf
         out[i, np.searchsorted(statistic.labels, rest.labels)] = again._joint(row)[0]
     return out

@@ -23,21 +23,19 @@ documents using EM" (2000).
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
-from suffice.fitting.base import Solved
-from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import Certificate
-from suffice.fitting.trace import Trace
+from suffice.fitting.one_pass import Solved
+from suffice.fitting.requests import Found, Pass, Request, StopAsked, needed
 from suffice.numerics.double_double import Array
 from suffice.numerics.log_posterior import log_posterior
-from suffice.sources import Block, Source
+from suffice.sources import Block
 from suffice.sources.subset import rows_of
 from suffice.statistics.labels import codes_among
 from suffice.statistics.moments import Precision
@@ -94,27 +92,25 @@ class Climb:
     Parameters
     ----------
     model : SemiSupervised
-    source : Source
-        Labelled and unlabelled rows.
-    task : FitTask
     precision : {"float64", "double-double"}
         Of the statistics.
     """
 
-    def __init__(self, model: Any, source: Source, task: FitTask, precision: Precision) -> None:
-        self.model, self.source, self.task, self.precision = model, source, task, precision
-        self.trace, self.objectives = Trace(), list[float]()
+    def __init__(self, model: Any, precision: Precision) -> None:
+        self.model, self.precision, self.final = model, precision, precision == "double-double"
+        self.objectives = list[float]()
 
-    def run(self) -> bool:
-        """Fit; return whether the precision was enough."""
+    def run(self) -> Generator[Request, Any, Found | None]:
+        """Fit; None if the precision was not enough."""
         model = self.model
-        labelled = self._pass("labelled rows", self._of_labelled, lambda step: float("nan"))
+        first = Pass("labelled rows", self._of_labelled, learned=model._fitted_attributes)
+        labelled: Step = yield from needed(first)
         if labelled.statistic is None:
             raise ValueError(NO_LABELS)
         statistic = labelled.statistic
-        solved: Solved | None = model._solve(statistic)
+        solved: Solved | None = model._solve(statistic, self.final)
         if solved is None:
-            return False
+            return None
         done = labelled.weight == 0
         # 0 is right for a class that was declared, but has no labelled row.
         impossible = (model._log_prior() == -np.inf) & (model.class_count_ > 0)
@@ -124,29 +120,25 @@ class Climb:
                 "climb; leave these rows out, or give the class a share"
             )
         if done:
-            self.trace = replace(self.trace, objective=(float(solved.objective),))
+            return Found({"statistics_": statistic}, *solved)
         steps = 0
-        while not done and steps < model.max_iter:
-            self.classes = model.classes_
-            step = self._pass(EM_STEP, self._of_block, self._objective)
-            statistic = type(statistic).merge([labelled.statistic, step.statistic])
-            solved = model._solve(statistic)
-            if solved is None:
-                return False
-            steps += 1
-            done = self._stopped or self._change() <= model.tol
-        self._adopt(statistic, solved, steps)
-        return True
-
-    def _pass(
-        self, name: str, summarize: Callable[[Block], Step], objective: Callable[[Step], float]
-    ) -> Step:
-        began = time.perf_counter()
-        with self.task.one_pass(lambda: self.model._fitted_attributes()) as outcome:
-            step: Step = self.model._pass(self.source, summarize)
-        self._stopped = outcome.stop
-        self.trace = self.trace.extended(name, objective(step), time.perf_counter() - began)
-        return step
+        try:
+            while not done and steps < model.max_iter:
+                self.classes = model.classes_
+                step = yield Pass(
+                    EM_STEP, self._of_block, self._objective, learned=model._fitted_attributes
+                )
+                statistic = type(statistic).merge([labelled.statistic, step.statistic])
+                solved = model._solve(statistic, self.final)
+                if solved is None:
+                    return None
+                steps += 1
+                done = self._change() <= model.tol
+        except StopAsked:
+            pass  # a callback has seen enough; the certificate tells how far EM came
+        learned = {"statistics_": statistic, "n_iter_": max(steps, 1)}
+        proof = self._certificate(solved.certificate) if steps else solved.certificate
+        return Found(learned, proof)
 
     def _of_labelled(self, block: Block) -> Step:
         """The statistic of the labelled rows of a block, and the weight of the others."""
@@ -209,14 +201,6 @@ class Climb:
         if not np.isfinite(after):
             return np.inf
         return abs(after - before) / max(abs(after), 1e-300)
-
-    def _adopt(self, statistic: Any, solved: Solved, steps: int) -> None:
-        model = self.model
-        model.trace_, model.statistics_ = self.trace, statistic
-        model.certificate_ = solved.certificate
-        if steps:
-            model.n_iter_ = steps
-            model.certificate_ = self._certificate(solved.certificate)
 
     def _certificate(self, of_solution: Certificate) -> Certificate:
         model, change = self.model, self._change()

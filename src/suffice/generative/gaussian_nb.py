@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from suffice.fitting.base import Solved
 from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_within, rounded_down
+from suffice.fitting.one_pass import Solved
 from suffice.fitting.registry import register
 from suffice.generative.gaussians import (
     SMALLEST_VARIANCE,
@@ -160,14 +160,16 @@ class GaussianNB(NaiveBayes):
 
     # --- fitting --------------------------------------------------------------------------
 
-    def _skips_float64(self, source: Source) -> bool:
+    def _is_small(self, source: Source) -> bool:
         return source.n_rows is not None and source.n_rows * source.n_columns < SMALL
 
     def _summarize(self, block: Block, precision: Precision) -> ClassMoments:
         return ClassMoments.summarize(block.X, self._labels(block), block.weight, precision)
 
-    def _solve(self, moments: ClassMoments) -> Solved | None:
-        return self._solve_anyway(moments).if_enough_digits(moments.precision)
+    def _solve(self, moments: ClassMoments, final: bool) -> Solved | None:
+        solved = super()._solve(moments, final)
+        assert solved is not None
+        return solved.if_enough_digits(moments.precision, final)
 
     def _solve_columns(self, moments: ClassMoments) -> Solved:
         columns, total = moments.columns, moments.total

@@ -41,8 +41,8 @@ from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.workers import one_blas_thread
-from suffice.fitting.base import Solved
-from suffice.fitting.callbacks import FitTask
+from suffice.fitting.one_pass import Solved
+from suffice.fitting.requests import Passes
 from suffice.fitting.transforming import SourceTransformer
 from suffice.generative.directions import Directions, directions_of, solve_directions
 from suffice.generative.discriminant import (
@@ -62,7 +62,7 @@ from suffice.generative.principal_axes import principal_axes
 from suffice.generative.shrinkage import Covariance, Rule, covariance, pooled, shrunk_covariance
 from suffice.generative.whitening import Frame, row_lengths
 from suffice.generative.wide_directions import wide_directions
-from suffice.generative.wide_rows import ClassRows, is_wide, learn_from_rows
+from suffice.generative.wide_rows import ClassRows, from_rows, is_wide
 from suffice.generative.wide_shapes import of_all_rows, solution_of, within_classes
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources import Block, MappedSource, Source
@@ -231,14 +231,13 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
             return UP_TO_FOURTH
         return POOLED if rule.is_linear and not self._weighs_by_priors() else OF_CLASSES
 
-    def _keeps_statistic(self, source: Source) -> bool:
+    def _joins_folds(self, source: Source) -> bool:
         return not is_wide(source)
 
-    def _learn(self, source: Source, task: FitTask) -> None:
-        if self._keeps_statistic(source):
-            super()._learn(source, task)
-        else:
-            learn_from_rows(self, source, task, partial(self._solve_rows, source))
+    def _passes(self, source: Source) -> Passes:
+        if self._joins_folds(source):
+            return super()._passes(source)
+        return from_rows(self, self._solve_rows)
 
     def _shares(self) -> Array | None:
         """Of the classes' covariances in Σ, where they are not those of the rows' weight."""
@@ -248,9 +247,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         """Whether directions come from the covariance of all rows less that within classes."""
         return self.solver == "eigen" and (rule.shrinks or self.priors is not None)
 
-    def _solve_rows(self, source: Source, classes: ClassMoments) -> Solved:
+    def _solve_rows(self, classes: ClassMoments, rows: ClassRows) -> Solved:
         """The same from the rows themselves, which are fewer than the columns."""
-        rule, rows = self._rule(), ClassRows.read(source, classes, self._n_jobs())
+        rule = self._rule()
         found = within_classes(rows, classes, rule, self._shares())
         axes = solution_of(found, 0.0 if rule.shrinks else self.tol)
         directions = None

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from suffice.fitting.base import Solved
+from suffice.fitting.one_pass import Solved
 from suffice.fitting.registry import register
 from suffice.generative.class_counts import present_rows
 from suffice.generative.column_kinds import (
@@ -239,20 +239,20 @@ class MixedNB(NaiveBayes, TakesText):
     def _log_prior_density(self) -> float:
         return float(sum(part._log_prior_density() for part in self.parts_.values()))
 
-    def _check_target_of(self, other: Self) -> None:
+    def _check_alike(self, other: Self) -> None:
         if self._kinds != other._kinds:
             raise ValueError(
                 f"cannot merge models whose columns are {list(self._kinds)} and "
                 f"{list(other._kinds)}: fit both with the same kinds"
             )
-        super()._check_target_of(other)
+        super()._check_alike(other)
 
     def _summarised_by(self) -> dict[str, Any]:
         return {"binarize": self._threshold} if "bernoulli" in self._kinds else {}
 
     # --- fitting ----------------------------------------------------------------------------
 
-    def _skips_float64(self, source: Source) -> bool:
+    def _is_small(self, source: Source) -> bool:
         few = source.n_rows is not None and source.n_rows * source.n_columns < SMALL
         return few and "gaussian" in self._kinds
 
@@ -271,11 +271,12 @@ class MixedNB(NaiveBayes, TakesText):
                 raise ValueError(f"{error} (counted among the {kind} columns {those})") from None
         return SideBySide(tuple(parts))
 
-    def _solve(self, statistic: SideBySide) -> Solved | None:
-        solved = self._solve_anyway(statistic)
+    def _solve(self, statistic: SideBySide, final: bool) -> Solved | None:
+        solved = super()._solve(statistic, final)
+        assert solved is not None
         if "gaussian" not in self._kinds:
             return solved  # counts have but one precision
-        return solved.if_enough_digits(statistic.precision)
+        return solved.if_enough_digits(statistic.precision, final)
 
     def _solve_columns(self, statistic: SideBySide) -> Solved:
         self.kinds_, self.parts_ = list(self._kinds), {}
@@ -284,7 +285,7 @@ class MixedNB(NaiveBayes, TakesText):
             part = self._part(kind)
             part.classes_, part.class_count_ = self.classes_, self.class_count_
             part._set_prior(self.class_count_, np.exp(self.class_log_prior_))
-            part.certificate_, value = part._solve_columns(one)
+            part.certificate_, value, _ = part._solve_columns(one)
             objective += value
             self.parts_[kind] = part
         proved = {kind: part.certificate_ for kind, part in self.parts_.items()}

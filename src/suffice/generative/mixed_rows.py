@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from suffice.fitting.base import Estimator
 from suffice.fitting.categories import is_missing, whole_numbers
+from suffice.fitting.estimator import Estimator
 from suffice.fitting.inputs import refuse_strangers, without_absent
 from suffice.fitting.rounded import refuse_rounded, rounds_integers
 from suffice.fitting.tables import has_large, table_of, with_gaps

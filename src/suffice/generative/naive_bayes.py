@@ -39,8 +39,8 @@ from scipy.sparse import issparse
 
 from suffice.bayes import DirichletCategorical
 from suffice.engines.passes import map_rows
-from suffice.fitting.base import Solved
-from suffice.fitting.callbacks import FitTask
+from suffice.fitting.one_pass import Solved
+from suffice.fitting.requests import Passes
 from suffice.fitting.transaction import all_or_nothing
 from suffice.generative.classifier import refuse_undeclared
 from suffice.generative.left_out import LeftOut, left_out, log_priors_without
@@ -149,24 +149,21 @@ class NaiveBayes(SemiSupervised):
 
     # --- fitting --------------------------------------------------------------------------
 
-    def _learn(self, source: Source, task: FitTask) -> None:
+    def _passes(self, source: Source) -> Passes:
         self._declared_classes = self.__dict__.pop("_expected_classes", None)
-        super()._learn(source, task)
+        return super()._passes(source)
 
     def _pass(self, source: Source, summarize: Callable[[Block], Any]) -> Any:
         return super()._pass(with_long_blocks(source), summarize)
 
-    def _solve(self, statistic: Any) -> Solved | None:
-        return self._solve_anyway(statistic)
-
-    def _solve_anyway(self, statistic: Any) -> Solved:
+    def _solve(self, statistic: Any, final: bool) -> Solved | None:
         if not statistic.count:
             raise ValueError(NOTHING)
         statistic = self._with_declared(statistic)
         self.classes_ = statistic.labels
         count = self.class_count_ = statistic.weight.round()
         self._set_prior(count, self._given_prior(len(count)))
-        certificate, objective = self._solve_columns(statistic)
+        certificate, objective, _ = self._solve_columns(statistic)
         there = count > 0
         return Solved(certificate, objective - float(count[there] @ self._log_prior()[there]))
 
@@ -222,7 +219,7 @@ class NaiveBayes(SemiSupervised):
         """What decided what was summarised, as it was then, by the name of the parameter."""
         return {}
 
-    def _check_target_of(self, other: Self) -> None:
+    def _check_alike(self, other: Self) -> None:
         # What is set after a fit must not hide that the statistics count different things.
         theirs = other._summarised_by()
         for name, ours in self._summarised_by().items():

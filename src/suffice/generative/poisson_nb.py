@@ -29,7 +29,7 @@ from scipy.special import xlogy
 from sklearn.utils._param_validation import Interval
 
 from suffice.bayes import GammaPoisson
-from suffice.fitting.base import Solved
+from suffice.fitting.one_pass import Solved
 from suffice.generative.class_counts import certified, weighed, with_borrowed
 from suffice.generative.count_nb import CountNB
 from suffice.generative.left_out import LeftOut

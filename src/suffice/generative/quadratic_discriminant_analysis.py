@@ -18,7 +18,6 @@ Reference: Friedman, "Regularized discriminant analysis" (1989).
 
 from __future__ import annotations
 
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -27,8 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from suffice.engines.workers import one_blas_thread
-from suffice.fitting.base import Solved
-from suffice.fitting.callbacks import FitTask
+from suffice.fitting.one_pass import Solved
+from suffice.fitting.requests import Passes
 from suffice.generative.class_shape import shape_of
 from suffice.generative.discriminant import (
     OF_CLASSES,
@@ -45,7 +44,7 @@ from suffice.generative.discriminant_without import quadratic_without
 from suffice.generative.principal_axes import principal_axes, signed
 from suffice.generative.shrinkage import Rule, pooled, shrunk_covariance
 from suffice.generative.whitening import Frame, Stretch
-from suffice.generative.wide_rows import ClassRows, is_wide, learn_from_rows, spreads
+from suffice.generative.wide_rows import ClassRows, from_rows, is_wide, spreads
 from suffice.generative.wide_shapes import spanned, wide_shapes
 from suffice.numerics.cached import cached_property
 from suffice.numerics.double_double import Array
@@ -206,23 +205,22 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         certificate = self._certificate(error, statistic.precision, notes)
         return Solved(certificate, self._objective(weight, squares))
 
-    def _keeps_statistic(self, source: Source) -> bool:
+    def _joins_folds(self, source: Source) -> bool:
         return not is_wide(source)
 
-    def _learn(self, source: Source, task: FitTask) -> None:
-        if self._keeps_statistic(source):
-            super()._learn(source, task)
-        else:
-            learn_from_rows(self, source, task, partial(self._solve_rows, source))
+    def _passes(self, source: Source) -> Passes:
+        if self._joins_folds(source):
+            return super()._passes(source)
+        return from_rows(self, self._solve_rows)
 
-    def _solve_rows(self, source: Source, classes: ClassMoments) -> Solved:
+    def _solve_rows(self, classes: ClassMoments, rows: ClassRows) -> Solved:
         """The same from the rows themselves, which are fewer than the columns."""
         rule, weight = self._rule(), classes.weight.round()
-        away, weights, codes = ClassRows.read(source, classes, self._n_jobs())
+        away, weights, codes = rows
         mine = [codes == k for k in range(len(weight))]
         parts = [
-            spanned(away[rows], weights[rows] / W, W, spread, rule, self.reg_param)
-            for rows, W, spread in zip(mine, weight.tolist(), spreads(classes)[0], strict=True)
+            spanned(away[some], weights[some] / W, W, spread, rule, self.reg_param)
+            for some, W, spread in zip(mine, weight.tolist(), spreads(classes)[0], strict=True)
         ]
         tol = 0.0 if rule.shrinks or self.reg_param else self.tol
         shapes = wide_shapes(parts, weight / weight.sum(), tol)
@@ -232,8 +230,8 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         variances = [one.spread.variances for one in parts]
         error = max(shapes.error, self._set_shifts(classes, variances))
         squares = [
-            float(weights[rows] @ np.square(self._whitened(away[rows], k)).sum(axis=1))
-            for k, rows in enumerate(mine)
+            float(weights[some] @ np.square(self._whitened(away[some], k)).sum(axis=1))
+            for k, some in enumerate(mine)
         ]
         certificate = self._certificate(error, classes.precision, self._notes(shapes.rank))
         return Solved(certificate, self._objective(weight, squares))

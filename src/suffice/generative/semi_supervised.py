@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import column_or_1d
 
-from suffice.fitting.callbacks import FitTask
 from suffice.fitting.categories import is_missing
+from suffice.fitting.requests import Passes
 from suffice.generative.classifier import GenerativeClassifier
 from suffice.generative.expectation_maximisation import EM_STEP, NO_LABELS, Climb
 from suffice.sources import Block, Source
@@ -115,18 +115,17 @@ class SemiSupervised(GenerativeClassifier):
 
     # --- fitting ----------------------------------------------------------------------------
 
-    def _most_passes(self) -> int | None:
-        return None if self.unlabelled is None else self.max_iter + 1
-
-    def _learn(self, source: Source, task: FitTask) -> None:
+    def _passes(self, source: Source) -> Passes:
         self.n_iter_ = 1
         if self.unlabelled is None:
-            super()._learn(source, task)
-            return
+            return (yield from super()._passes(source))
+        self.__dict__.pop("statistics_", None)
         precisions: tuple[Precision, ...] = ("float64", "double-double")
-        tried = precisions[self._always_exact(source) :]
-        if not any(Climb(self, source, task, precision).run() for precision in tried):
-            raise RuntimeError(f"{type(self).__name__} was not solved, not even in double-double")
+        for precision in precisions[self._always_exact(source) :]:
+            found = yield from Climb(self, precision).run()
+            if found is not None:
+                return found
+        raise RuntimeError(f"{type(self).__name__} was not solved, not even in double-double")
 
 
 def _is_missing(label: object) -> bool:

@@ -11,7 +11,6 @@ There is no statistic smaller than the rows, hence none to keep.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -20,11 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.engines.passes import map_rows
-from suffice.fitting.base import Solved
-from suffice.fitting.callbacks import FitTask
+from suffice.engines.gather import Rows
 from suffice.fitting.classification import labels_of
-from suffice.fitting.trace import Trace
+from suffice.fitting.one_pass import Solved
+from suffice.fitting.requests import Found, Gather, Pass, Passes, needed
 from suffice.generative.discriminant import negligible
 from suffice.generative.principal_axes import PrincipalAxes, signed
 from suffice.numerics.double_double import UNIT, Array
@@ -107,20 +105,13 @@ class ClassRows(NamedTuple):
     codes: NDArray[np.int64]
 
     @classmethod
-    def read(cls, source: Source, classes: ClassMoments, n_jobs: int | None) -> ClassRows:
-        """In another pass."""
-        mean = classes.columns.mean
-
-        def centred(block: Block) -> Array:
-            weight = np.ones(block.n_rows) if block.weight is None else block.weight
-            present = weight > 0
-            codes = codes_among(labels_of(block)[present], classes.labels)
-            rows = np.asarray(block.X[present], dtype=np.float64)
-            away = (rows - mean.hi[codes]) - mean.lo[codes]
-            return np.column_stack([away, weight[present], codes])
-
-        found = map_rows(source, centred, n_jobs)
-        return cls(found[:, :-2], found[:, -2], found[:, -1].astype(np.int64))
+    def of(cls, rows: Rows, classes: ClassMoments) -> ClassRows:
+        """Rows that were gathered."""
+        mean, y = classes.columns.mean, labels_of(Block(rows.X, rows.y, rows.weight, 0))
+        weight = np.ones(len(y)) if rows.weight is None else rows.weight
+        codes = codes_among(y, classes.labels)
+        away = (np.asarray(rows.X, dtype=np.float64) - mean.hi[codes]) - mean.lo[codes]
+        return cls(away, weight, codes)
 
 
 def axes_of(rows: Array, spread: Spread, tol: float) -> PrincipalAxes:
@@ -155,32 +146,27 @@ def axes_of(rows: Array, spread: Spread, tol: float) -> PrincipalAxes:
     )
 
 
-def learn_from_rows(
-    model: Any, source: Source, task: FitTask, solve: Callable[[ClassMoments], Solved]
-) -> None:
+def from_rows(model: Any, solve: Callable[[ClassMoments, ClassRows], Solved]) -> Passes:
     """Fit a discriminant from fewer rows than columns; it keeps no statistic.
 
     Parameters
     ----------
     model : Discriminant
-    source : Source
-    task : FitTask
     solve : callable
-        From the moments of the columns by class; sets what is learned beyond classes, prior and
-        means.
+        From the moments of the columns by class, and the rows; sets what is learned beyond
+        classes, prior and means.
     """
     model.__dict__.pop("statistics_", None)
-    began = time.perf_counter()
-    with task.one_pass(model._fitted_attributes):
-        classes = model._pass(source, partial(summarized, precision="double-double"))
-        if not classes.count:
-            raise ValueError(NOTHING)
-        check_squares(classes)
-        model._set_classes(classes)
-        solved = solve(classes)
-    model.certificate_ = replace(solved.certificate, path="the rows themselves, in float64")
-    seconds = time.perf_counter() - began
-    model.trace_ = Trace().extended("rows' side", solved.objective, seconds)
+    summarize = partial(summarized, precision="double-double")
+    classes = yield from needed(Pass("rows' side", summarize))
+    if not classes.count:
+        raise ValueError(NOTHING)
+    check_squares(classes)
+    rows = yield from needed(Gather(None))
+    model._set_classes(classes)
+    solved = solve(classes, ClassRows.of(rows, classes))
+    proof = replace(solved.certificate, path="the rows themselves, in float64")
+    return Found({}, proof, solved.objective)
 
 
 def check_squares(classes: ClassMoments) -> None:

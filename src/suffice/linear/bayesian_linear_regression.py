@@ -33,8 +33,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.bayes.priors.coefficients import CoefficientPrior
 from suffice.engines.workers import one_blas_thread
-from suffice.fitting.base import Solved
-from suffice.fitting.callbacks import FitTask
+from suffice.fitting.one_pass import Solved
+from suffice.fitting.trace import Trace
 from suffice.linear.credible import CredibleInterval, Draws, Noise, certify, draw, interval_of
 from suffice.linear.evidence import (
     Best,
@@ -46,9 +46,9 @@ from suffice.linear.least_squares import (
     PROVED_ERROR,
     NormalEquations,
     Spread,
-    is_small,
     solve,
     solve_if_accurate,
+    wants_more_digits,
 )
 from suffice.linear.linear_regression import row_squares
 from suffice.linear.model import MOST_COLUMNS, LeastSquaresModel
@@ -146,7 +146,6 @@ class BayesianLinearRegression(LeastSquaresModel):
         "evidence",
     )
     positive = False
-    _evidence_steps: list[Any]
 
     def __init__(
         self,
@@ -188,10 +187,7 @@ class BayesianLinearRegression(LeastSquaresModel):
             )
 
     def _target_checks(self) -> dict[str, Any]:
-        return {"y_numeric": True}
-
-    def _is_plain(self, X: Any, y: Any) -> bool:
-        return super()._is_plain(X, y) and y.ndim == 1
+        return {"y_numeric": True, "multi_output": False}
 
     def _shape_of_target(self, source: Source) -> tuple[int, ...]:
         if source.target_shape not in ((), (1,)):
@@ -201,27 +197,14 @@ class BayesianLinearRegression(LeastSquaresModel):
             )
         return ()
 
-    def _keeps_statistic(self, source: Source) -> bool:
-        return source.n_columns <= MOST_COLUMNS
-
-    def _learn(self, source: Source, task: FitTask) -> None:
-        if not self._keeps_statistic(source):
+    def _joins_folds(self, source: Source) -> bool:
+        if source.n_columns > MOST_COLUMNS:
             raise ValueError(
                 f"BayesianLinearRegression needs the covariance of all columns, and "
                 f"{source.n_columns} are too many: {MOST_COLUMNS} or fewer are accepted; Ridge has "
                 "the same mean for any number"
             )
-        super()._learn(source, task)
-        self._trace_evidence()
-
-    def _resolve(self, step: str, statistic: Any, began: float, anyway: bool = True) -> bool:
-        done = super()._resolve(step, statistic, began, anyway)
-        self._trace_evidence()
-        return done
-
-    def _trace_evidence(self) -> None:
-        for step in self.__dict__.pop("_evidence_steps", ()):
-            self.trace_ = self.trace_.extended("evidence", step.objective, step.seconds)
+        return True
 
     # --- from the statistic to the posterior ----------------------------------------------
 
@@ -263,20 +246,15 @@ class BayesianLinearRegression(LeastSquaresModel):
             )
         return best_posterior(equations, prior, bool(self.fit_intercept), solver, *known)
 
-    def _solve(self, moments: Moments) -> Solved | None:
+    def _solve(self, moments: Moments, final: bool) -> Solved | None:
         columns = len(moments.magnitude)
-        if moments.precision == "float64" and is_small(moments.count, columns):
+        if not final and wants_more_digits(moments):
             return None
+        if final or columns > MANY_COLUMNS:
+            return self._solve_with(moments, solve)
         if columns <= FEW_COLUMNS:
             return self._solve_with(moments, solve_if_accurate, ACCEPTED_ERROR)
-        if columns <= MANY_COLUMNS:
-            return self._solve_with(moments, partial(solve_if_accurate, accepted=PROVED_ERROR))
-        return self._solve_anyway(moments)
-
-    def _solve_anyway(self, moments: Moments) -> Solved:
-        solved = self._solve_with(moments, solve)
-        assert solved is not None  # `solve` always ends
-        return solved
+        return self._solve_with(moments, partial(solve_if_accurate, accepted=PROVED_ERROR))
 
     @one_blas_thread()
     def _solve_with(
@@ -330,9 +308,11 @@ class BayesianLinearRegression(LeastSquaresModel):
             self.log_evidence_ = log_evidence_of_unknown_noise(found, prior, *about, shapes, scales)
         self.noise_variance_ = float(noise.mean)
         self.sigma_ = noise.times(found.covariance)
-        if best is not None:
-            self._evidence_steps = best.maximum.steps
-        return base._replace(certificate=certify(base.certificate, found, best, noise))
+        steps = Trace()
+        for step in best.maximum.steps if best is not None else ():
+            steps = steps.extended("evidence", step.objective, step.seconds)
+        proof = certify(base.certificate, found, best, noise)
+        return base._replace(certificate=proof, steps=steps)
 
     # --- predicting -----------------------------------------------------------------------
 

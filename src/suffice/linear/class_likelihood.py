@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from suffice.fitting.registry import register
-from suffice.fitting.stepwise import Pass, StopAsked
+from suffice.fitting.requests import Pass, StopAsked
 from suffice.linear.descent import Minimum
 from suffice.linear.laplace import Laplace
 from suffice.linear.objective import Columns, Objective

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice.fitting.stepwise import Fold, Pass, needed
+from suffice.fitting.requests import Fold, Pass, needed
 from suffice.linear.descent import asked
 from suffice.linear.objective import Objective
 from suffice.numerics.double_double import Array

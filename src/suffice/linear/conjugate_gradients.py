@@ -13,25 +13,22 @@ Problems" (1996), chapter 7.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from suffice.fitting.callbacks import FitTask
-from suffice.fitting.trace import Trace
+from suffice.fitting.regression import as_columns
+from suffice.fitting.requests import Pass, StopAsked, needed
 from suffice.linear.least_squares import PROVED_ERROR, Solution
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources import Block
 from suffice.statistics.moments import NOTHING
 from suffice.statistics.products import TOO_LARGE
 from suffice.statistics.sums import Sums
-
-Pass = Callable[[Callable[[Block], Sums]], Sums]
-"""Runs one pass over the rows."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +42,18 @@ class Centres:
 
 
 def conjugate_gradients(
-    run: Pass,
-    task: FitTask,
     n_columns: int,
     penalties: Callable[[Callable[[], Array], int], Array],
     n_targets: int,
     fit_intercept: bool,
     tolerance: float,
     max_iter: int | None,
-) -> tuple[Solution, Trace]:
+) -> Generator[Pass, Any, Solution]:
     """Solve penalised least squares without forming any matrix of columns by columns."""
-    centres = _centres(run, n_columns, n_targets, fit_intercept)
-    B, total, squares = run(lambda block: _right_side(block, centres)).values
+    sums = yield from needed(Pass(None, _sums))
+    centres = _centres(sums, n_columns, n_targets, fit_intercept)
+    sides = yield from needed(Pass(None, partial(_right_side, centres=centres)))
+    B, total, squares = sides.values
     penalty = penalties(lambda: squares / centres.weight, n_targets).T
     unique = (penalty > 0).all()
     diagonal = squares + centres.weight * np.square(centres.mean - centres.x)
@@ -66,56 +63,55 @@ def conjugate_gradients(
     direction = scaled = scale * residual
     size = (residual * scaled).sum(axis=0)
     goal = tolerance**2 * size
-    trace = Trace()
-    for _ in range(max_iter or max(10 * n_columns, 1000)):
-        began = time.perf_counter()
-        moving = size > goal
-        if not moving.any():
-            break
-        with task.one_pass(lambda: None) as outcome:
-            product = run(lambda block: _product(block, direction, centres)).values[0]
-            product = product + penalty * direction
-            curvature = (direction * product).sum(axis=0)
-            step = np.where(moving & (curvature > 0), size, 0.0) / np.where(
-                curvature > 0, curvature, 1.0
-            )
-            theta = theta + step * direction
-            residual = residual - step * product
+    steps = 0
+
+    def objective(product: Sums) -> float:
+        """½ RSS + penalty after the step; it falls by ½ θ·(B + residual)."""
+        after, step = _stepped(product.values[0])
+        left = residual - step * (product.values[0] + penalty * direction)
+        return float((total.sum() - (after * (B + left)).sum()) / 2)
+
+    def _stepped(product: Array) -> tuple[Array, Array]:
+        curvature = (direction * (product + penalty * direction)).sum(axis=0)
+        up = curvature > 0
+        step = np.where((size > goal) & up, size, 0.0) / np.where(up, curvature, 1.0)
+        return theta + step * direction, step
+
+    try:
+        while steps < (max_iter or max(10 * n_columns, 1000)) and (size > goal).any():
+            summarize = partial(_product, V=direction, centres=centres)
+            found = yield Pass("conjugate gradient", summarize, objective)
+            product = found.values[0]
+            theta, step = _stepped(product)
+            residual = residual - step * (product + penalty * direction)
             scaled = scale * residual
             previous, size = size, (residual * scaled).sum(axis=0)
-            direction = (
-                scaled
-                + np.where(previous > 0, size / np.where(previous > 0, previous, 1), 0.0)
-                * direction
-            )
-        # ½ RSS + penalty falls by ½ θ·(B + residual).
-        objective = (total.sum() - (theta * (B + residual)).sum()) / 2
-        trace = trace.extended("conjugate gradient", objective, time.perf_counter() - began)
-        if outcome.stop or not step.any():
-            break
-    gradient = B - run(lambda block: _product(block, theta, centres)).values[0] - penalty * theta
+            ratio = np.where(previous > 0, size / np.where(previous > 0, previous, 1), 0.0)
+            direction = scaled + ratio * direction
+            steps += 1
+            if not step.any():
+                break
+    except StopAsked:
+        pass  # the gradient at the end tells how far it came
+    last = yield from needed(Pass(None, partial(_product, V=theta, centres=centres)))
+    gradient = B - last.values[0] - penalty * theta
     left = np.sqrt((scale * gradient**2).sum(axis=0))
     start = np.sqrt((scale * B**2).sum(axis=0))
     stationarity = float((left / np.where(start > 0, start, 1.0)).max())
     rss = total - (theta * (B + gradient - penalty * theta)).sum(axis=0)
     intercept = centres.y - centres.x @ theta
-    return (
-        Solution(
-            coef=DoubleDouble.of(theta),
-            intercept=DoubleDouble.of(intercept),
-            residual=DoubleDouble.of(np.maximum(rss, 0.0)),
-            objective=DoubleDouble.of(
-                (np.maximum(rss, 0.0) + (penalty * theta**2).sum(axis=0)) / 2
-            ),
-            rank=None,
-            condition=float("nan"),
-            error=float("nan"),
-            digits=float("nan"),
-            stationarity=stationarity,
-            method=f"conjugate gradients, {len(trace)} steps",
-            proved=stationarity <= min(10 * tolerance, PROVED_ERROR),
-        ),
-        trace,
+    return Solution(
+        coef=DoubleDouble.of(theta),
+        intercept=DoubleDouble.of(intercept),
+        residual=DoubleDouble.of(np.maximum(rss, 0.0)),
+        objective=DoubleDouble.of((np.maximum(rss, 0.0) + (penalty * theta**2).sum(axis=0)) / 2),
+        rank=None,
+        condition=float("nan"),
+        error=float("nan"),
+        digits=float("nan"),
+        stationarity=stationarity,
+        method=f"conjugate gradients, {steps} steps",
+        proved=stationarity <= min(10 * tolerance, PROVED_ERROR),
     )
 
 
@@ -123,22 +119,19 @@ def _weights(block: Block) -> Array:
     return np.ones(block.n_rows) if block.weight is None else block.weight
 
 
-def _targets(block: Block) -> Array:
-    y = np.asarray(block.y, dtype=np.float64)
-    return y.reshape(len(y), -1)
+def _sums(block: Block) -> Sums:
+    """Σ w, Σ w x and Σ w y."""
+    w, X, Y = _weights(block), block.X, as_columns(block.y)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
+        finite = np.isfinite(squares.sum()) and np.isfinite(np.square(Y).sum())
+    if not finite:
+        raise FloatingPointError(TOO_LARGE)
+    return Sums((np.array([w.sum()]), w @ X, w @ Y))
 
 
-def _centres(run: Pass, n_columns: int, n_targets: int, fit_intercept: bool) -> Centres:
-    def summarize(block: Block) -> Sums:
-        w, X, Y = _weights(block), block.X, _targets(block)
-        with np.errstate(over="ignore", invalid="ignore"):
-            squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
-            finite = np.isfinite(squares.sum()) and np.isfinite(np.square(Y).sum())
-        if not finite:
-            raise FloatingPointError(TOO_LARGE)
-        return Sums((np.array([w.sum()]), w @ X, w @ Y))
-
-    weight, x, y = run(summarize).values
+def _centres(sums: Sums, n_columns: int, n_targets: int, fit_intercept: bool) -> Centres:
+    weight, x, y = sums.values
     if not weight[0] > 0:
         raise ValueError(NOTHING)
     mean, y_mean = x / weight, y / weight
@@ -149,7 +142,7 @@ def _centres(run: Pass, n_columns: int, n_targets: int, fit_intercept: bool) -> 
 
 def _right_side(block: Block, centres: Centres) -> Sums:
     """Sxy, Syy, and the diagonal of Sxx (about the means in either case)."""
-    Y, w = _targets(block) - centres.y, _weights(block)
+    Y, w = as_columns(block.y) - centres.y, _weights(block)
     weighed = w[:, None] * Y
     squares = centred_squares(block.X, w, centres.mean)
     return Sums((_back(block.X, weighed, centres), (weighed * Y).sum(axis=0), squares))

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from suffice.fitting.stepwise import Pass, StopAsked
+from suffice.fitting.requests import Pass, StopAsked, at_will, needed
 from suffice.linear.objective import Objective
 from suffice.numerics.double_double import Array
 from suffice.sources import Source
@@ -180,7 +180,8 @@ def minimise_by(
     distances: list[float] = []
     try:
         while passes < max_iter:
-            at = yield asked(method.objective, parameters, method.order, source, step)
+            look = asked(method.objective, parameters, method.order, source, step)
+            at = yield from needed(look) if point is None else at_will(look)
             passes += 1
             trial = Point(method.objective, at, parameters)
             if point is None and not np.isfinite(trial.value):
@@ -203,9 +204,8 @@ def minimise_by(
             if distance <= tol or _is_held_up(distances):
                 converged = True
                 break
-    except StopAsked as stop:
-        notes = (STOPPED,)
-        point = point or trial or Point(method.objective, stop.statistic, parameters)
+    except StopAsked:
+        notes, point = (STOPPED,), point or trial
     if point is None or not np.isfinite(point.value):
         raise ValueError("the objective is not finite where the fit starts: rescale the columns")
     if converged and method.doubt:

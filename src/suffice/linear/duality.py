@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from suffice.fitting.stepwise import Pass, needed
+from suffice.fitting.requests import Pass, needed
 from suffice.linear.descent import Minimum
 from suffice.linear.losses import Logistic, Softmax, of_classes
 from suffice.linear.objective import Objective, present

@@ -12,7 +12,6 @@ Reference: Zou and Hastie, "Regularization and variable selection via the elasti
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
@@ -23,15 +22,14 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.fitting.base import Solved
-from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import Certificate
-from suffice.fitting.trace import Trace
+from suffice.fitting.one_pass import Solved
+from suffice.fitting.requests import Found, Gather, Passes
 from suffice.linear.grid import Line
-from suffice.linear.least_squares import is_small
+from suffice.linear.least_squares import wants_more_digits
 from suffice.linear.model import MOST_COLUMNS, LeastSquaresModel
 from suffice.linear.penalised_moments import SparseSolution, Strength, solve_path, targets_of
-from suffice.linear.working_set import gather_columns
+from suffice.linear.working_set import columns_of
 from suffice.numerics.double_double import Array
 from suffice.sources import Source
 from suffice.statistics.moments import NOTHING, Moments
@@ -203,51 +201,39 @@ class ElasticNet(LeastSquaresModel):
         # One column counts as one target, as in scikit-learn.
         return () if source.target_shape == (1,) else source.target_shape
 
-    def _keeps_statistic(self, source: Source) -> bool:
+    def _joins_folds(self, source: Source) -> bool:
         if self.solver == "moments" and source.n_columns > MOST_COLUMNS:
             raise ValueError(
                 f"solver='moments' would need a matrix of {source.n_columns} by "
                 f"{source.n_columns} numbers: use solver='auto', or {MOST_COLUMNS} columns at most"
             )
         if self.solver == "auto":
-            return super()._keeps_statistic(source)
+            return super()._joins_folds(source)
         return self.solver == "moments"
 
-    def _solve(self, moments: Moments) -> Solved | None:
+    def _solve(self, moments: Moments, final: bool) -> Solved | None:
         if not moments.count:
             raise ValueError(NOTHING)
-        if moments.precision == "float64" and is_small(moments.count, len(moments.magnitude)):
+        if not final and wants_more_digits(moments):
             return None
-        return self._solved(moments, anyway=False)
-
-    def _solve_anyway(self, moments: Moments) -> Solved:
-        if not moments.count:
-            raise ValueError(NOTHING)
-        solved = self._solved(moments, anyway=True)
-        assert solved is not None
-        return solved
-
-    def _solved(self, moments: Moments, anyway: bool) -> Solved | None:
         self._fitted_intercept = self.fit_intercept
-        targets = targets_of(moments, self._n_targets(), self.fit_intercept, anyway)
+        targets = targets_of(moments, self._n_targets(), self.fit_intercept, final)
         solutions = [target.solve(self._strength()) for target in targets]
         if any(solution is None for solution in solutions):
             return None
         return self._adopt([s for s in solutions if s is not None], "moments")
 
-    def _learn_on_rows(self, source: Source, task: FitTask) -> None:
-        began = time.perf_counter()
-        with task.one_pass(self._fitted_attributes):
-            self._fitted_intercept = self.fit_intercept
-            columns = gather_columns(source, self.fit_intercept, self._n_jobs())
-            targets = [columns.target(t) for t in range(self._n_targets())]
-            solutions = [target.solve(self._strength()) for target in targets]
-            # Where the targets differ, the way that was needed for the hardest.
-            way = max((target.way for target in targets), key=lambda way: "residual" in way)
-            self.certificate_, objective = self._adopt(solutions, way)
-        self.trace_ = Trace().extended("working set", objective, time.perf_counter() - began)
+    def _on_rows(self, source: Source) -> Passes:
+        rows = yield Gather("working set", learned=self._fitted_attributes)
+        self._fitted_intercept = self.fit_intercept
+        columns = columns_of(rows, self.fit_intercept, self._n_jobs())
+        targets = [columns.target(t) for t in range(self._n_targets())]
+        solutions = [target.solve(self._strength()) for target in targets]
+        # Where the targets differ, the way that was needed for the hardest.
+        way = max((target.way for target in targets), key=lambda way: "residual" in way)
+        return Found({}, *self._adopt(solutions, way)[:2])
 
-    _learn_by_gradients = _learn_on_rows
+    _by_conjugate_gradients = _on_rows
 
     def _adopt(self, solutions: Sequence[SparseSolution], way: str) -> Solved:
         coef = np.stack([s.coef for s in solutions])

@@ -26,7 +26,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.fitting.regression import explained
-from suffice.fitting.stepwise import Found, Pass, Passes, needed
+from suffice.fitting.requests import Found, Pass, Passes, needed
 from suffice.linear.descent import Minimum, Search
 from suffice.linear.glm_inference import GeneralizedInference
 from suffice.linear.glm_loss import GeneralizedLoss, chosen_link, chosen_response
@@ -227,9 +227,6 @@ default="auto"
 
     def _target_checks(self) -> dict[str, Any]:
         return {"y_numeric": True, "multi_output": self._takes_counts()}
-
-    def _is_plain(self, X: Any, y: Any) -> bool:
-        return super()._is_plain(X, y) and (y.ndim == 1 or self._takes_counts())
 
     def _method(self) -> str:
         return METHODS[self.solver]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from suffice.fitting.registry import register
-from suffice.fitting.stepwise import Pass, needed
+from suffice.fitting.requests import Pass, needed
 from suffice.linear.descent import Minimum, minimise_by, relative
 from suffice.linear.glm_loss import GeneralizedLoss
 from suffice.linear.glm_start import intercept_alone, mean_target, some_offsets, typical_mean

@@ -41,9 +41,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from suffice.fitting.certificate import Certificate
-from suffice.fitting.stepwise import Fold, Pass, StopAsked, needed
+from suffice.fitting.requests import Fold, Pass, StopAsked, at_will, needed
 from suffice.linear.conditioning import bends
-from suffice.linear.descent import ENOUGH, ROUNDING, SMALLEST_STEP, Minimum, asked
+from suffice.linear.descent import ENOUGH, ROUNDING, SMALLEST_STEP, STOPPED, Minimum, asked
 from suffice.linear.objective import Objective
 from suffice.linear.stochastic import Iterate, steps
 from suffice.numerics.double_double import Array
@@ -191,7 +191,8 @@ def _batch(
     trial, eta, passes, last = start, eta0, 0, deque[float](maxlen=LOOK_BACK)
     try:
         while passes < descent.most:
-            at = yield asked(objective, trial, 1, None, "gradient descent")
+            look = asked(objective, trial, 1, None, "gradient descent")
+            at = yield from at_will(look) if last else needed(look)
             passes += 1
             there = _Place.of(objective, at, trial)
             if search and last and not there.is_below(max(last), here, eta):
@@ -212,10 +213,8 @@ def _batch(
                 break
             velocity = descent.momentum * velocity - eta * here.slope
             trial = here.parameters + velocity
-    except StopAsked as stop:
-        notes = ("a callback stopped the fit",)
-        if not last:
-            here = _Place.of(objective, stop.statistic, trial)
+    except StopAsked:
+        notes = (STOPPED,)
     return here.minimum(measure, descent, passes, notes)
 
 
@@ -250,10 +249,10 @@ def _stochastic(
             lambda state: state.loss / n_rows * weight + objective.penalty(state.theta),
         )
         try:
-            state = yield run
-        except StopAsked as stop:
-            state, notes = stop.statistic, ("a callback stopped the fit",)
-        epoch += 1
+            state = yield from at_will(run) if epoch else needed(run)
+            epoch += 1
+        except StopAsked:
+            notes = (STOPPED,)
         _check(float(np.abs(state.theta).sum()), descent)
         reached = state.mean if descent.learning_rate == "auto" else state.theta
         if epoch == check or epoch == descent.most or notes:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.fitting.certificate import Certificate
-from suffice.fitting.stepwise import Found, Passes, Stepwise, needed
+from suffice.fitting.estimator import Estimator
+from suffice.fitting.requests import Found, Passes, needed
 from suffice.linear import gradient_descent
 from suffice.linear.conditioning import recentred
 from suffice.linear.descent import Minimum, Search
@@ -28,7 +29,7 @@ from suffice.statistics.moments import NOTHING
 from suffice.statistics.sums import Sums
 
 
-class IterativeLinearModel(Stepwise):
+class IterativeLinearModel(Estimator):
     """Linear predictors that minimise a sum of losses and a penalty, by passes."""
 
     fit_intercept: bool
@@ -89,9 +90,6 @@ class IterativeLinearModel(Stepwise):
         return "auto"
 
     # --- fitting ----------------------------------------------------------------------------
-
-    def _most_passes(self) -> int | None:
-        return None
 
     def _passes(self, source: Source) -> Passes:
         stride = stride_of(source.count_rows(), source.n_columns + 1)

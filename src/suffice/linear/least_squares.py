@@ -529,6 +529,11 @@ def digits(value: DoubleDouble, bound: Array, trust_zeros: bool = True) -> float
     return max(-np.log10(worst), 0.0) if np.isfinite(worst) else 0.0
 
 
+def wants_more_digits(moments: Moments) -> bool:
+    """Whether float64 moments are of so few rows that double-double costs next to nothing."""
+    return moments.precision == "float64" and is_small(moments.count, len(moments.magnitude))
+
+
 def is_small(n_rows: int, n_columns: int) -> bool:
     """Whether double-double costs next to nothing for this many rows and columns."""
     return n_rows * n_columns**2 <= SMALL_WORK

@@ -180,7 +180,6 @@ class LinearRegression(LeastSquaresModel):
         if checked_kind(cov, X, clusters) == "nonrobust":
             return summarize_fit(self, level)
         source = self._training_source(X, y, sample_weight, reset=False)
-        self._check_target(source)
         with one_blas_thread():
             return summarize_fit(self, level, cov, source, clusters)
 

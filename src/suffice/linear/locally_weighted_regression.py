@@ -13,8 +13,6 @@ polynomial modelling and its applications" (1996).
 
 from __future__ import annotations
 
-import time
-from contextlib import closing
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -23,12 +21,12 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from suffice.engines.passes import in_order, map_rows
-from suffice.fitting.base import Estimator
-from suffice.fitting.callbacks import FitTask
+from suffice.engines.gather import Rows
+from suffice.engines.passes import map_rows
 from suffice.fitting.certificate import Certificate
+from suffice.fitting.estimator import Estimator
 from suffice.fitting.regression import Regressor, as_columns
-from suffice.fitting.trace import Trace
+from suffice.fitting.requests import Found, Gather, Passes
 from suffice.linear.local_moments import Rule
 from suffice.linear.local_rows import (
     FARTHEST,
@@ -39,10 +37,8 @@ from suffice.linear.local_rows import (
 )
 from suffice.linear.local_solution import predict_block
 from suffice.numerics.spatial import spatial_order
-from suffice.sources import Block, Piece, Source, block_rows
-from suffice.sources.finite import describe_non_finite
+from suffice.sources import Source, block_rows
 from suffice.sources.query_blocks import QueryBlocks
-from suffice.statistics.moments import NOTHING
 
 MOST_BYTES = 2 << 30
 """What a model may keep of its rows."""
@@ -152,17 +148,16 @@ class LocallyWeightedRegression(MultiOutputMixin, Regressor, Estimator):
 
     # --- fitting --------------------------------------------------------------------------
 
-    def _learn(self, source: Source, task: FitTask) -> None:
-        began = time.perf_counter()
-        with task.one_pass(lambda: {"bandwidth_": self.bandwidth_}):
-            self._target_shape = source.target_shape
-            self._keep(*gather(source, self._n_jobs()))
-        seconds = time.perf_counter() - began
-        self.trace_ = Trace().extended("rows gathered", float("nan"), seconds)
-        self.certificate_ = self._certify()
+    def _passes(self, source: Source) -> Passes:
+        self._target_shape = source.target_shape
+        rows = yield Gather("rows gathered", learned=lambda: {"bandwidth_": self.bandwidth_})
+        self._keep(rows)
+        return Found({}, self._certify())
 
-    def _keep(self, X: Floats, y: Floats, weight: Floats) -> None:
+    def _keep(self, rows: Rows) -> None:
         """Set the bandwidth and store the rows in spatial order."""
+        X, y = np.asarray(rows.X, dtype=np.float64), as_columns(rows.y)
+        weight = np.ones(len(X)) if rows.weight is None else rows.weight
         deviations = column_deviations(X, weight)
         columns = np.flatnonzero(deviations > 0)
         deviations = deviations[columns]
@@ -236,43 +231,3 @@ class LocallyWeightedRegression(MultiOutputMixin, Regressor, Estimator):
             self._n_jobs(),
         )
         return out
-
-
-def gather(source: Source, n_jobs: int | None) -> tuple[Floats, Floats, Floats]:
-    """All rows of a source that have a weight: columns, targets and weights, in float64."""
-
-    def load(run: list[Piece]) -> list[tuple[Floats, Floats, Floats]]:
-        return [_checked(piece.load(), source) for piece in run]
-
-    _check_size(source.n_rows or 0, source)
-    parts: list[tuple[Floats, Floats, Floats]] = []
-    count = 0
-    with closing(in_order(source, load, n_jobs)) as runs:
-        for run in runs:
-            count += sum(len(weight) for _, _, weight in run)
-            _check_size(count, source)
-            parts += run
-    if not count:
-        raise ValueError(NOTHING)
-    X, y, weight = (np.concatenate(values) for values in zip(*parts, strict=True))
-    return X, y, weight
-
-
-def _check_size(n_rows: int, source: Source) -> None:
-    each = 8 * (source.n_columns + int(np.prod(source.target_shape)) + 1)
-    if n_rows * each > MOST_BYTES:
-        raise ValueError(
-            f"LocallyWeightedRegression keeps its rows: at least {n_rows:,} of {each} bytes each "
-            f"is more than {MOST_BYTES >> 30} GB. Fit a sample of the rows"
-        )
-
-
-def _checked(block: Block, source: Source) -> tuple[Floats, Floats, Floats]:
-    message = describe_non_finite(block, source)
-    if message:
-        raise ValueError(message)
-    X, y = np.asarray(block.X, dtype=np.float64), as_columns(block.y)
-    if block.weight is None:
-        return X, y, np.ones(len(X))
-    counted = block.weight > 0
-    return X[counted], y[counted], block.weight[counted]

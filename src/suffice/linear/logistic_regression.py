@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from suffice.fitting.classification import Classifier
-from suffice.fitting.stepwise import Found, Passes
+from suffice.fitting.requests import Found, Passes
 from suffice.fitting.trace import Trace
 from suffice.linear.class_likelihood import last_pass
 from suffice.linear.descent import STOPPED, Minimum, Search

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice.fitting.stepwise import Pass, needed
+from suffice.fitting.requests import Pass, needed
 from suffice.linear.descent import Method, Search, minimise_by, relative_norm
 from suffice.linear.newton import Directions, Newton
 from suffice.linear.newton_cg import NewtonCG

@@ -12,7 +12,6 @@ Or by the user: `solver="gd"` and `"sgd"` descend along gradients, for those who
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeVar
@@ -22,12 +21,10 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.fitting.base import LARGEST_KEPT_STATISTIC, OnePass, Solved
-from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import Certificate, rounded_down
+from suffice.fitting.one_pass import LARGEST_KEPT_STATISTIC, OnePass, Solved
 from suffice.fitting.regression import Regressor, as_columns
-from suffice.fitting.stepwise import driven
-from suffice.fitting.trace import Trace
+from suffice.fitting.requests import Found, Gather, Passes
 from suffice.linear import gradient_descent
 from suffice.linear.conjugate_gradients import conjugate_gradients
 from suffice.linear.least_squares import (
@@ -38,6 +35,7 @@ from suffice.linear.least_squares import (
     normal_equations,
     solve,
     solve_if_accurate,
+    wants_more_digits,
 )
 from suffice.linear.rows_side import solve_on_rows
 from suffice.linear.squared_descent import squared_descent
@@ -98,23 +96,17 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
                 "scipy.optimize.nnls for coefficients that must not be negative"
             )
 
-    def _learn(self, source: Source, task: FitTask) -> None:
+    def _passes(self, source: Source) -> Passes:
+        if self._joins_folds(source):
+            return super()._passes(source)
         # The statistic of an earlier fit must not outlive it.
         self.__dict__.pop("statistics_", None)
-        self._begin(source)
         if self._descends():
-            self._learn_by_descent(source, task)
-        elif self._keeps_statistic(source):
-            super()._learn(source, task)
-        elif source.count_rows() < MOST_COLUMNS:
-            self._learn_on_rows(source, task)
-        else:
-            self._learn_by_gradients(source, task)
+            return self._by_descent(source)
+        few = source.count_rows() < MOST_COLUMNS
+        return self._on_rows(source) if few else self._by_conjugate_gradients(source)
 
-    def _begin(self, source: Source) -> None:
-        self._target_shape = self._shape_of_target(source)
-
-    def _keeps_statistic(self, source: Source) -> bool:
+    def _joins_folds(self, source: Source) -> bool:
         columns = source.n_columns
         enough = columns <= FEW_COLUMNS or source.count_rows() >= columns
         return enough and columns <= MOST_COLUMNS and not self._descends()
@@ -132,34 +124,32 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
     def _shape_of_target(self, source: Source) -> tuple[int, ...]:
         return source.target_shape
 
-    def _skips_float64(self, source: Source) -> bool:
+    def _is_small(self, source: Source) -> bool:
         columns = source.n_columns + self._n_targets()
         return source.n_rows is not None and is_small(source.n_rows, columns)
 
     def _summarize(self, block: Block, precision: Precision) -> Moments:
         return Moments.summarize(block.X, as_columns(block.y), block.weight, precision)
 
-    def _solve(self, moments: Moments) -> Solved | None:
+    def _solve(self, moments: Moments, final: bool) -> Solved | None:
         if not moments.count:
             raise ValueError(NOTHING)
         self._fitted_intercept = self.fit_intercept
-        if moments.precision == "float64" and is_small(moments.count, len(moments.magnitude)):
+        if not final and wants_more_digits(moments):
             return None
-        solutions = self._solve_each(self._equations(moments), solve_if_accurate)
+        solver = solve if final else solve_if_accurate
+        solutions = self._solve_each(self._equations(moments), solver)
         if any(solution is None for solution in solutions):
             return None
         return self._set(joined([s for s in solutions if s is not None]))
 
-    def _solve_anyway(self, moments: Moments) -> Solved:
-        if not moments.count:
-            raise ValueError(NOTHING)
-        self._fitted_intercept = self.fit_intercept
-        return self._set(joined(self._solve_each(self._equations(moments), solve)))
+    def _take_target(self, source: Source, reset: bool) -> None:
+        shape = self._shape_of_target(source)
+        if not reset:
+            self._check_target_shape(shape)
+        self._target_shape = shape
 
-    def _check_target(self, source: Source) -> None:
-        self._check_target_shape(self._shape_of_target(source))
-
-    def _check_target_of(self, other: Self) -> None:
+    def _check_alike(self, other: Self) -> None:
         self._check_target_shape(other._target_shape)
 
     def _check_target_shape(self, shape: tuple[int, ...]) -> None:
@@ -207,19 +197,15 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
     def _shaped(self, values: Array) -> Any:
         return values if self._target_shape else float(values[0])
 
-    def _learn_on_rows(self, source: Source, task: FitTask) -> None:
-        began = time.perf_counter()
-        with task.one_pass(self._fitted_attributes):
-            solution = solve_on_rows(
-                source, self._penalties, self._n_targets(), self.fit_intercept, self._n_jobs()
-            )
-            self.certificate_, objective = self._set(solution)
-        self.trace_ = Trace().extended("rows' side", objective, time.perf_counter() - began)
+    def _on_rows(self, source: Source) -> Passes:
+        rows = yield Gather("rows' side", learned=self._fitted_attributes)
+        solution = solve_on_rows(
+            rows, self._penalties, self._n_targets(), self.fit_intercept, self._n_jobs()
+        )
+        return Found({}, *self._set(solution)[:2])
 
-    def _learn_by_gradients(self, source: Source, task: FitTask) -> None:
-        solution, self.trace_ = conjugate_gradients(
-            lambda summarize: self._pass(source, summarize),
-            task,
+    def _by_conjugate_gradients(self, source: Source) -> Passes:
+        solution = yield from conjugate_gradients(
             source.n_columns,
             self._penalties,
             self._n_targets(),
@@ -227,28 +213,20 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
             tolerance=self.tol,
             max_iter=getattr(self, "max_iter", None),
         )
-        self.certificate_, _ = self._set(solution)
+        return Found({}, self._set(solution).certificate)
 
-    def _learn_by_descent(self, source: Source, task: FitTask) -> None:
+    def _by_descent(self, source: Source) -> Passes:
         descent = gradient_descent.Descent.of(self)
-        method = squared_descent(
+        coef, intercept, found = yield from squared_descent(
             source, as_columns, self._penalties, self._n_targets(), self.fit_intercept, descent
         )
-        (coef, intercept, found), self.trace_ = driven(self, method, source, task)
         self._fitted_intercept = self.fit_intercept
         self.__dict__.pop("rank_", None)
-        self.coef_ = coef.reshape(*self._target_shape, coef.shape[1])
-        self.intercept_ = self._shaped(intercept) if self.fit_intercept else 0.0
-        self.certificate_ = gradient_descent.certificate(found, descent)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "statistics_" and "certificate_" in vars(self):
-            raise AttributeError(
-                f"this {type(self).__name__} kept no statistic: it was fitted on "
-                f"{self.n_features_in_} columns, on the rows' side or by gradients "
-                f"({self.certificate_.path}); updating and refitting need the rows again"
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        learned = {
+            "coef_": coef.reshape(*self._target_shape, coef.shape[1]),
+            "intercept_": self._shaped(intercept) if self.fit_intercept else 0.0,
+        }
+        return Found(learned, gradient_descent.certificate(found, descent))
 
     # --- predicting -----------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice.fitting.stepwise import Pass
+from suffice.fitting.requests import Pass
 from suffice.linear.descent import Direction, Point, relative_norm
 from suffice.linear.objective import Bends, Objective
 from suffice.linear.quasi_newton import Precondition

@@ -6,16 +6,16 @@ Both are without an intercept, as there: centre the columns and the target for o
 
 from __future__ import annotations
 
-from functools import partial
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from suffice.engines.gather import gather
 from suffice.engines.workers import one_blas_thread
 from suffice.linear.elastic_net import ElasticNet, alpha_grid
 from suffice.linear.penalised_moments import solve_path, targets_of
-from suffice.linear.working_set import gather_columns
+from suffice.linear.working_set import columns_of
 from suffice.numerics.double_double import Array
 from suffice.statistics.moments import Precision
 
@@ -82,17 +82,15 @@ def enet_path(
     )
     model._validate_params()
     source = model._training_source(X, y, None)
-    model._begin(source)
     n_targets = model._n_targets()
     with one_blas_thread():
-        if model._keeps_statistic(source):
-            precision: Precision = "float64"
-            if model._skips_float64(source):
-                precision = "double-double"
-            moments = model._pass(source, partial(model._summarize, precision=precision))
+        if model._joins_folds(source):
+            precision: Precision = "double-double" if model._is_small(source) else "float64"
+            moments = model._statistic_of(source, precision)
             targets: list[Any] = list(targets_of(moments, n_targets, False, True, quick=True))
         else:
-            columns = gather_columns(source, False, model._n_jobs())
+            rows = gather(source, type(model).__name__, n_jobs=model._n_jobs())
+            columns = columns_of(rows, False, model._n_jobs())
             targets = [columns.target(t) for t in range(n_targets)]
         strengths = [model._strength(alpha) for alpha in _grid(alphas, eps, model, targets)]
         paths: list[Any] = [solve_path(target, strengths) for target in targets]

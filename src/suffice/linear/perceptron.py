@@ -27,7 +27,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from suffice.engines.workers import one_blas_thread
 from suffice.fitting.callbacks import FitTask
 from suffice.fitting.classification import Classifier
-from suffice.fitting.stepwise import Found, Pass, Passes, Stepwise, driven, needed
+from suffice.fitting.driver import driven
+from suffice.fitting.estimator import Estimator
+from suffice.fitting.requests import Found, Pass, Passes, needed
 from suffice.fitting.transaction import all_or_nothing
 from suffice.linear.logistic_regression import class_weights, encode
 from suffice.linear.perceptron_passes import Trained, Training, certificate, split
@@ -39,7 +41,7 @@ from suffice.statistics.labels import coded
 from suffice.statistics.moments import NOTHING
 
 
-class Perceptron(Classifier, Stepwise):
+class Perceptron(Classifier, Estimator):
     """A linear boundary, moved by the rows that lie on its wrong side.
 
     Parameters

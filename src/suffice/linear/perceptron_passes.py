@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from suffice.engines.passes import map_rows
 from suffice.fitting.certificate import Certificate
-from suffice.fitting.stepwise import Fold, Pass, StopAsked, needed
+from suffice.fitting.requests import Fold, Pass, StopAsked, at_will, needed
 from suffice.linear.perceptron_rule import Rule, Separation, Weights
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
@@ -95,31 +95,32 @@ class Training:
                 weights.active = weights.active & ~still & (waited < self.patience)
             if not weights.active.any():
                 ended = "the loss fell no further"
-        except StopAsked as stop:
-            # What the pass has learned so far is kept.
-            if isinstance(stop.statistic, Weights):
-                weights, done = stop.statistic, done + 1
-                updates = updates + weights.mistakes
+        except StopAsked:
             ended = "a callback stopped the fit"
         return Trained(weights, done, updates, ended)
 
     def _epoch(self, weights: Weights, epoch: int) -> Generator[Pass | Fold, Any, Weights]:
+        ask = at_will if epoch else needed
         if self.batch:
-            sums: Sums = yield Pass(
-                "batch step",
-                partial(self.rule.wrong, weights=weights),
-                lambda sums: float(sums.values[3].sum()) / self.n_rows,
-                self.source,
+            summarize = partial(self.rule.wrong, weights=weights)
+            sums: Sums = yield from ask(
+                Pass(
+                    "batch step",
+                    summarize,
+                    lambda sums: float(sums.values[3].sum()) / self.n_rows,
+                    self.source,
+                )
             )
             return self.rule.batch(weights, sums)
-        seed = None if self.seed is None else [self.seed, epoch]
-        state: Weights = yield Fold(
-            "epoch",
-            self.rule.online,
-            weights.fresh(),
-            seed,
-            lambda state: float(state.loss.sum()) / self.n_rows,
-            self.source,
+        state: Weights = yield from ask(
+            Fold(
+                "epoch",
+                self.rule.online,
+                weights.fresh(),
+                None if self.seed is None else [self.seed, epoch],
+                lambda state: float(state.loss.sum()) / self.n_rows,
+                self.source,
+            )
         )
         return state
 

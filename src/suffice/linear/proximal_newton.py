@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from suffice.fitting.stepwise import Pass, needed
+from suffice.fitting.requests import Pass, needed
 from suffice.linear.coordinate_descent import Penalty, solve_inside
 from suffice.linear.descent import (
     STOPPED,

@@ -17,35 +17,32 @@ variables" (1998).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 
-from suffice.engines.settings import resolve_threads
-from suffice.engines.workers import inside_worker, pool
+from suffice.engines.gather import Rows
+from suffice.engines.passes import each_chunk
+from suffice.fitting.regression import as_columns
 from suffice.linear.conjugate_gradients import centred_squares
 from suffice.linear.least_squares import ACCEPTED_ERROR, PROVED_ERROR, Solution, digits, joined
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.numerics.positive_definite import factorize
-from suffice.sources import ArraySource, Source
-from suffice.sources.finite import describe_non_finite
-from suffice.statistics.moments import NOTHING
-from suffice.statistics.products import SMALLEST_SQUARE, TOO_LARGE
+from suffice.statistics.products import SMALLEST_SQUARE
 
 CHUNK = 512
 """Columns handled at once."""
 
 
 def solve_on_rows(
-    source: Source,
+    gathered: Rows,
     penalties: Callable[[Callable[[], Array], int], Array],
     n_targets: int,
     fit_intercept: bool,
     n_jobs: int | None,
 ) -> Solution:
-    """Solve penalised least squares for a source with fewer rows than columns."""
-    rows = CentredRows(source, fit_intercept, n_jobs)
+    """Solve penalised least squares for rows that are fewer than their columns."""
+    rows = CentredRows(gathered, fit_intercept, n_jobs)
     penalty = penalties(rows.variance, n_targets)
     if (penalty == penalty[0]).all():
         return _solve(rows, penalty[0], rows.Y)
@@ -127,12 +124,12 @@ def _by_singular_values(
 
 
 class CentredRows:
-    """All rows of a source, centred and weighted without a copy of them."""
+    """Rows, centred and weighted without a copy of them."""
 
-    def __init__(self, source: Source, centred: bool, n_jobs: int | None) -> None:
-        self.centred = centred
-        self.threads = 1 if inside_worker() else resolve_threads(n_jobs)
-        X, Y, weight = gathered(source)
+    def __init__(self, rows: Rows, centred: bool, n_jobs: int | None) -> None:
+        self.centred, self.n_jobs = centred, n_jobs
+        X, Y = rows.X, as_columns(rows.y)
+        weight = np.ones(len(Y)) if rows.weight is None else rows.weight
         self.X, self.n_columns = X, X.shape[1]
         self.root = np.sqrt(weight)
         self.direction = self.root / np.linalg.norm(self.root)
@@ -150,16 +147,7 @@ class CentredRows:
 
     def _each(self, function: Callable[[slice], Array]) -> Iterator[Array]:
         """A function of chunks of columns, in order."""
-        chunks = [slice(c, c + CHUNK) for c in range(0, self.n_columns, CHUNK)]
-        return map(function, chunks) if self.threads == 1 else self._in_threads(function, chunks)
-
-    def _in_threads(
-        self, function: Callable[[slice], Array], chunks: list[slice]
-    ) -> Iterator[Array]:
-        """As many chunks at once as there are threads: a result may be large."""
-        workers = pool(self.threads)
-        for start in range(0, len(chunks), self.threads):
-            yield from workers.map(function, chunks[start : start + self.threads])
+        return each_chunk(self.n_columns, CHUNK, function, self.n_jobs)
 
     def _chunk(self, columns: slice) -> Array:
         chunk = self.X[:, columns] - self.x_mean[columns]
@@ -280,40 +268,6 @@ class CentredRows:
         if sparse.issparse(self.X):
             return self.root[:, None] * (self.X @ coef - self.x_mean @ coef)
         return _total(self._each(lambda c: self._chunk(c) @ coef[c]))
-
-
-def gathered(source: Source) -> tuple[Any, Array, Array]:
-    """Features, float64 target columns and weights of all rows that exist."""
-    blocks = [piece.load() for piece in source.pieces()]
-    for block in blocks:
-        message = describe_non_finite(block, source)
-        if message:
-            raise ValueError(message)
-        if max(_largest(block.X), _largest(block.y)) > 1e150:
-            raise ValueError(
-                f"Input contains {TOO_LARGE}: rows {block.start} to "
-                f"{block.start + block.n_rows - 1}; rescale the columns"
-            )
-    Y = np.concatenate([np.asarray(b.y, dtype=np.float64).reshape(b.n_rows, -1) for b in blocks])
-    weight = np.concatenate([np.ones(b.n_rows) if b.weight is None else b.weight for b in blocks])
-    if isinstance(source, ArraySource):
-        X = source.X
-    elif source.sparse:
-        X = sparse.vstack([block.X for block in blocks], format="csr")
-    else:
-        X = np.concatenate([block.X for block in blocks])
-    if not weight.any():
-        raise ValueError(NOTHING)
-    if not weight.all():
-        X, Y, weight = X[weight > 0], Y[weight > 0], weight[weight > 0]
-    return X, Y, weight
-
-
-def _largest(values: Any) -> float:
-    """The largest absolute value."""
-    if sparse.issparse(values):
-        values = values.data
-    return max(float(values.max(initial=0)), -float(values.min(initial=0)))
 
 
 def _joined(parts: Iterator[Array]) -> Array:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from suffice.fitting.stepwise import Pass, needed
+from suffice.fitting.requests import Pass, needed
 from suffice.linear.descent import Minimum
 from suffice.linear.losses import of_classes
 from suffice.linear.objective import Objective, present

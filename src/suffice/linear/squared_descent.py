@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.fitting.stepwise import Fold, Pass, needed
+from suffice.fitting.requests import Fold, Pass, needed
 from suffice.linear.conjugate_gradients import centred_squares
 from suffice.linear.descent import Minimum
 from suffice.linear.gradient_descent import Descent, descend

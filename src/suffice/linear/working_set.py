@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from suffice.engines.settings import resolve_threads
-from suffice.engines.workers import inside_worker, pool
+from suffice.engines.gather import Rows
+from suffice.engines.passes import each_chunk
+from suffice.fitting.regression import as_columns
 from suffice.linear.conjugate_gradients import centred_squares
 from suffice.linear.coordinate_descent import (
     MOST_COEFFICIENTS,
@@ -40,9 +41,7 @@ from suffice.linear.coordinate_descent import (
 )
 from suffice.linear.penalised_moments import SparseSolution, Strength, strongest
 from suffice.linear.residual_descent import solve_on_residual
-from suffice.linear.rows_side import gathered
 from suffice.numerics.double_double import UNIT, Array
-from suffice.sources import Source
 
 CHUNK = 512
 """Columns handled at once."""
@@ -102,8 +101,8 @@ class Columns(ABC):
     x_mean: Array
     sizes: Array
 
-    def __init__(self, Y: Array, weight: Array, centred: bool, threads: int) -> None:
-        self.threads = threads
+    def __init__(self, Y: Array, weight: Array, centred: bool, n_jobs: int | None) -> None:
+        self.n_jobs = n_jobs
         self.root, self.weight = np.sqrt(weight), float(weight.sum())
         mean = weight @ (Y - Y[0]) / self.weight + Y[0]
         self.y_mean = mean if centred else np.zeros_like(mean)
@@ -135,17 +134,14 @@ class Columns(ABC):
 
     def in_chunks(self, work: Callable[[slice], Any]) -> list[Any]:
         """Do something with all columns, some at a time; in order, whatever the threads."""
-        chunks = [slice(c, c + CHUNK) for c in range(0, len(self.squares), CHUNK)]
-        if self.threads == 1:
-            return list(map(work, chunks))
-        return list(pool(self.threads).map(work, chunks))
+        return list(each_chunk(len(self.squares), CHUNK, work, self.n_jobs))
 
 
 class DenseColumns(Columns):
     """Columns of an array, one after the other in memory."""
 
-    def __init__(self, X: Any, Y: Array, weight: Array, centred: bool, threads: int) -> None:
-        super().__init__(Y, weight, centred, threads)
+    def __init__(self, X: Any, Y: Array, weight: Array, centred: bool, n_jobs: int | None) -> None:
+        super().__init__(Y, weight, centred, n_jobs)
         d = X.shape[1]
         self.Z = np.empty((d, X.shape[0]))
         self.squares, self.deviation, self.x_mean = np.empty(d), np.empty(d), np.zeros(d)
@@ -200,8 +196,8 @@ class DenseColumns(Columns):
 class SparseColumns(Columns):
     """Columns of a sparse matrix, centred in the formulas."""
 
-    def __init__(self, X: Any, Y: Array, weight: Array, centred: bool, threads: int) -> None:
-        super().__init__(Y, weight, centred, threads)
+    def __init__(self, X: Any, Y: Array, weight: Array, centred: bool, n_jobs: int | None) -> None:
+        super().__init__(Y, weight, centred, n_jobs)
         X = sparse.csr_array(X).astype(np.float64)
         mean = np.asarray(weight @ X) / self.weight
         scatter = centred_squares(X, weight, mean)
@@ -249,12 +245,11 @@ class SparseColumns(Columns):
         return Stored(X.data, weighed, indices, indptr, self.x_mean, total, self.root)
 
 
-def gather_columns(source: Source, centred: bool, n_jobs: int | None) -> Columns:
-    """All rows of a source, as columns."""
-    X, Y, weight = gathered(source)
-    threads = 1 if inside_worker() else resolve_threads(n_jobs)
-    kind = SparseColumns if sparse.issparse(X) else DenseColumns
-    return kind(X, Y, weight, centred, threads)
+def columns_of(rows: Rows, centred: bool, n_jobs: int | None) -> Columns:
+    """Rows that were gathered, as columns."""
+    weight = np.ones(rows.X.shape[0]) if rows.weight is None else rows.weight
+    kind = SparseColumns if sparse.issparse(rows.X) else DenseColumns
+    return kind(rows.X, as_columns(rows.y), weight, centred, n_jobs)
 
 
 class ColumnsQuadratic:

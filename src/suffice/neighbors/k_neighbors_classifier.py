@@ -149,10 +149,11 @@ class KNeighborsClassifier(MultiOutputMixin, Classifier, Neighborhoods, Neighbor
         self.outputs_2d_ = rows.y[0].ndim == 2
         self.classes_ = classes if self.outputs_2d_ else classes[0]
 
-    def _check_target(self, source: Source) -> None:
-        self._check_outputs(source.target_shape[0] if source.target_shape else None)
+    def _take_target(self, source: Source, reset: bool) -> None:
+        if not reset:
+            self._check_outputs(source.target_shape[0] if source.target_shape else None)
 
-    def _check_target_of(self, other: Any) -> None:
+    def _check_alike(self, other: Any) -> None:
         self._check_outputs(len(other.classes_) if other.outputs_2d_ else None)
 
     def _check_outputs(self, found: int | None) -> None:

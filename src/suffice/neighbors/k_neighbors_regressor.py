@@ -113,10 +113,11 @@ class KNeighborsRegressor(MultiOutputMixin, Regressor, Neighborhoods, NeighborsM
             raise FloatingPointError("a target out of range")
         return target
 
-    def _check_target(self, source: Source) -> None:
-        self._check_shape(source.target_shape)
+    def _take_target(self, source: Source, reset: bool) -> None:
+        if not reset:
+            self._check_shape(source.target_shape)
 
-    def _check_target_of(self, other: Any) -> None:
+    def _check_alike(self, other: Any) -> None:
         self._check_shape(other._target_shape)
 
     def _check_shape(self, found: tuple[int, ...]) -> None:

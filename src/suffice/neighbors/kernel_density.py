@@ -27,9 +27,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.passes import in_order, reduce
-from suffice.fitting.base import OnePass, Solved
-from suffice.fitting.callbacks import FitTask
+from suffice.fitting.one_pass import OnePass, Solved
 from suffice.fitting.registry import register
+from suffice.fitting.trace import Trace
 from suffice.neighbors.bandwidth import (
     LARGEST,
     SMALLEST,
@@ -211,7 +211,7 @@ class KernelDensity(DensityMixin, OnePass):
                 check_size(count, source.n_columns)
         return WeightedRows.merge(parts)
 
-    def _solve(self, rows: WeightedRows) -> Solved:
+    def _solve(self, rows: WeightedRows, final: bool) -> Solved:
         if not rows.count:
             raise ValueError(NOTHING)
         check_size(rows.count, rows.X.shape[1])
@@ -221,7 +221,7 @@ class KernelDensity(DensityMixin, OnePass):
         if self.bandwidth not in LIKELIHOODS:
             self.bandwidth_ = rule_of_thumb(rows, self.bandwidth)
             return Solved(proof_of_sums(rows, kernel, self.bandwidth_), float("nan"))
-        choice = self._choice = choose_bandwidth(
+        choice = choose_bandwidth(
             rows,
             kernel,
             cast(Rule, self.bandwidth),
@@ -232,25 +232,9 @@ class KernelDensity(DensityMixin, OnePass):
         self.bandwidth_ = choice.bandwidth
         sums = proof_of_sums(rows, kernel, self.bandwidth_)
         proof = proof_of_choice(sums, choice, str(self.bandwidth), self.bandwidths is not None)
-        return Solved(proof, choice.log_likelihood)
-
-    def _learn(self, source: Source, task: FitTask) -> None:
-        super()._learn(source, task)
-        self._trace_choice()
-
-    def _resolve(self, step: str, statistic: Any, began: float, anyway: bool = True) -> bool:
-        done = super()._resolve(step, statistic, began, anyway)
-        self._trace_choice()
-        return done
-
-    def _trace_choice(self) -> None:
-        """Add the bandwidths that were tried to the trace."""
-        choice = self.__dict__.pop("_choice", None)
-        if choice is not None:
-            for h, found, seconds in zip(
-                choice.tried, choice.log_likelihoods, choice.seconds, strict=True
-            ):
-                self.trace_ = self.trace_.extended(f"bandwidth {h:.6g}", found, seconds)
+        tried = tuple(f"bandwidth {h:.6g}" for h in choice.tried)
+        steps = Trace(tried, tuple(choice.log_likelihoods), tuple(choice.seconds))
+        return Solved(proof, choice.log_likelihood, steps)
 
     # --- densities ------------------------------------------------------------------------
 

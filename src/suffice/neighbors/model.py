@@ -26,11 +26,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.passes import in_order
 from suffice.engines.settings import resolve_threads
-from suffice.fitting.base import OnePass, Solved
-from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.inputs import refuse_strangers
+from suffice.fitting.one_pass import OnePass, Solved
 from suffice.fitting.registry import register
+from suffice.fitting.requests import Found
 from suffice.neighbors.metrics import Metric, metric_of
 from suffice.neighbors.search import (
     Floats,
@@ -160,7 +160,7 @@ class NeighborsModel(OnePass):
     def _targets(self, block: Block) -> NDArray[Any] | None:
         """The target of a block as it is kept; None for a model without one."""
 
-    def _solve(self, rows: RowsAndTargets) -> Solved:
+    def _solve(self, rows: RowsAndTargets, final: bool) -> Solved:
         if not rows.count:
             raise ValueError(NOTHING)
         rows = rows.joined()
@@ -192,14 +192,11 @@ class NeighborsModel(OnePass):
                 stacklevel=2,
             )
 
-    def _learn(self, source: Source, task: FitTask) -> None:
-        super()._learn(source, task)
-        self.statistics_ = self.statistics_.joined()
+    def _found(self, statistic: Any, solved: Solved | None) -> Found:
+        return super()._found(statistic.joined(), solved)
 
-    def _resolve(self, step: str, statistic: Any, began: float, anyway: bool = True) -> bool:
-        done = super()._resolve(step, statistic, began, anyway)
-        self.statistics_ = self.statistics_.joined()
-        return done
+    def _resolve(self, step: str, statistic: Any, began: float, final: bool = True) -> bool:
+        return super()._resolve(step, statistic.joined(), began, final)
 
     def _certify(self, search: Search, rows: RowsAndTargets) -> Certificate:
         notes: tuple[str, ...] = ()

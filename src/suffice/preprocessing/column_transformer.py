@@ -17,7 +17,7 @@ from sklearn.compose import make_column_selector
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.fitting.base import Estimator
+from suffice.fitting.estimator import Estimator
 from suffice.fitting.transaction import all_or_nothing
 from suffice.fitting.transforming import SourceTransformer
 from suffice.sources import Columns, MappedSource, Source

@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from suffice.fitting.base import Solved
+from suffice.fitting.one_pass import Solved
 from suffice.fitting.registry import register
 from suffice.preprocessing.transformer import FLOATS, Transformer, exactly
 from suffice.sources import Block, Source
@@ -91,7 +91,7 @@ class MinMaxScaler(OneToOneFeatureMixin, Transformer):
     def _summarize(self, block: Block, precision: Precision) -> Extremes:
         return Extremes.summarize(block.X, block.weight)
 
-    def _solve(self, extremes: Extremes) -> Solved:
+    def _solve(self, extremes: Extremes, final: bool) -> Solved:
         if len(self.feature_range) != 2:
             raise ValueError(f"feature_range must be (low, high), got {self.feature_range}")
         low, high = self.feature_range

@@ -19,9 +19,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from suffice.fitting.base import Solved
 from suffice.fitting.categories import aligned, common_form, shown
 from suffice.fitting.inputs import refuse_strangers
+from suffice.fitting.one_pass import Solved
 from suffice.fitting.registry import register
 from suffice.fitting.rounded import refuse_rounded, rounds_integers
 from suffice.fitting.tables import Table, has_large, table_of
@@ -228,7 +228,7 @@ class OneHotEncoder(NamesColumns, Transformer):
         refuse_infinity(counts)
         return counts
 
-    def _solve(self, counts: ValueCounts) -> Solved:
+    def _solve(self, counts: ValueCounts, final: bool) -> Solved:
         if not counts.count:
             raise ValueError(NOTHING)
         self._set_categories(counts)

@@ -18,11 +18,11 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils._param_validation import MissingValues, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from suffice.fitting.base import Solved
-from suffice.fitting.callbacks import FitTask
 from suffice.fitting.categories import is_missing
 from suffice.fitting.certificate import Certificate, rounded_down
+from suffice.fitting.one_pass import Solved
 from suffice.fitting.registry import register
+from suffice.fitting.requests import Passes
 from suffice.numerics.double_double import Array
 from suffice.preprocessing.fill_values import Gathered, check_kept, constant, kinds_only, typical
 from suffice.preprocessing.missing_cells import blanked, fill, refuse_nan, rows_of
@@ -142,7 +142,8 @@ class SimpleImputer(NamesColumns, Transformer):
 
     @statistics_.setter
     def statistics_(self, statistic: Observed) -> None:
-        self._statistic = statistic
+        if not isinstance(statistic.values, Gathered):
+            self._statistic = statistic
 
     def _statistic_of_rows(self) -> Observed:
         if "_statistic" not in vars(self):
@@ -214,17 +215,14 @@ class SimpleImputer(NamesColumns, Transformer):
             )
         return source
 
-    def _learn(self, source: Source, task: FitTask) -> None:
-        if not callable(self.strategy):
-            super()._learn(source, task)
-            return
-        if source.has_weight:
+    def _passes(self, source: Source) -> Passes:
+        self.__dict__.pop("_statistic", None)
+        if callable(self.strategy) and source.has_weight:
             raise ValueError(
                 "a function as strategy does not see weights: fit without them, or with strategy "
                 "'mean', 'median' or 'most_frequent'"
             )
-        super()._learn(source, task)
-        del self._statistic
+        return super()._passes(source)
 
     def _summarize(self, block: Block, precision: Precision) -> Observed:
         weight, X = present(block.weight, block.X)
@@ -246,22 +244,14 @@ class SimpleImputer(NamesColumns, Transformer):
         refuse_infinity(values)
         return values
 
-    def _solve(self, observed: Observed) -> Solved | None:
-        return self._solved(observed, anyway=False)
-
-    def _solve_anyway(self, observed: Observed) -> Solved:
-        solved = self._solved(observed, anyway=True)
-        assert solved is not None
-        return solved
-
-    def _solved(self, observed: Observed, anyway: bool) -> Solved | None:
+    def _solve(self, observed: Observed, final: bool) -> Solved | None:
         if not observed.count:
             raise ValueError(NOTHING)
         values: Any = observed.values
         check_kept(values, self.strategy)
         if isinstance(values, ColumnMoments):
             scaling = Scaling(values)
-            if scaling.mean_digits < 10 and values.precision == "float64" and not anyway:
+            if scaling.mean_digits < 10 and values.precision == "float64" and not final:
                 return None
             fills: list[Any] = scaling.mean.tolist()
             shown = rounded_down(scaling.mean_digits)

@@ -16,10 +16,10 @@ from scipy.sparse import issparse
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from suffice.fitting.base import Solved
-from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import Certificate, rounded_down
+from suffice.fitting.one_pass import Solved
 from suffice.fitting.registry import register
+from suffice.fitting.requests import Passes
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.preprocessing.transformer import FLOATS, Transformer, in_memory
 from suffice.sources import Block, Source
@@ -187,23 +187,21 @@ class StandardScaler(OneToOneFeatureMixin, Transformer):
 
     # --- fitting --------------------------------------------------------------------------
 
-    def _learn(self, source: Source, task: FitTask) -> None:
-        super()._learn(source, task)
+    def _passes(self, source: Source) -> Passes:
+        found = yield from super()._passes(source)
         # Columns without a value may be columns of NaN; that no row counts, the weights tell.
-        if source.has_weight and not self.statistics_.count.any() and not _counts_any(source):
+        kept = found.attributes["statistics_"]
+        if source.has_weight and not kept.count.any() and not _counts_any(source):
             raise ValueError(NOTHING)
+        return found
 
     def _summarize(self, block: Block, precision: Precision) -> ColumnMoments:
         return column_moments(block.X, block.weight, precision)
 
-    def _solve(self, moments: ColumnMoments) -> Solved | None:
+    def _solve(self, moments: ColumnMoments, final: bool) -> Solved | None:
         scaling = Scaling(moments)
-        if scaling.digits < ENOUGH_DIGITS and moments.precision == "float64":
-            return None
-        return self._set(moments, scaling)
-
-    def _solve_anyway(self, moments: ColumnMoments) -> Solved:
-        return self._set(moments, Scaling(moments))
+        few = scaling.digits < ENOUGH_DIGITS and moments.precision == "float64"
+        return None if few and not final else self._set(moments, scaling)
 
     def _set(self, moments: ColumnMoments, scaling: Scaling) -> Solved:
         learns = self.with_mean or self.with_std
@@ -250,7 +248,7 @@ class StandardScaler(OneToOneFeatureMixin, Transformer):
         """A fitted copy."""
         fitted = copy.copy(self)
         fitted.n_features_in_ = columns.count.shape[-1]
-        fitted.certificate_, _ = fitted._solve_anyway(columns)
+        fitted.certificate_ = fitted._set(columns, Scaling(columns)).certificate
         fitted.statistics_ = columns
         return fitted
 

@@ -23,9 +23,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from suffice.fitting.base import OnePass
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.inputs import refuse_strangers
+from suffice.fitting.one_pass import OnePass
 from suffice.fitting.transforming import SourceTransformer
 from suffice.sources import Columns, MappedSource, Source, as_source
 from suffice.sources.frames import is_frame

@@ -17,7 +17,7 @@ from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
-from suffice.fitting.base import OnePass
+from suffice.fitting.one_pass import OnePass
 from suffice.fitting.registry import saved_private
 from suffice.fitting.trace import Trace
 from suffice.linear.model import LeastSquaresModel
@@ -89,7 +89,7 @@ class Candidate:
             scalers.append(done)
         model = clone(self.model)
         _dress(model, self.model)
-        if not model._resolve(STEP, statistic, began, anyway=final):
+        if not model._resolve(STEP, statistic, began, final):
             raise NeedsMoreDigits
         if isinstance(self.estimator, Pipeline):
             # Behind a scaler, columns have no names.
@@ -172,7 +172,7 @@ def prepare(
         except ValueError as error:
             candidate = replace(candidate, error=error)
         _dress(model, first)
-        model._begin(source)
+        model._take_target(source, reset=True)
         joins = model._joins_folds(source) or not folds
         if not joins or (candidate.scalers and source.sparse):
             return None

@@ -19,12 +19,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import column_or_1d
 
+from suffice.engines.gather import gather
 from suffice.engines.workers import one_blas_thread
 from suffice.fitting.transaction import all_or_nothing
 from suffice.linear.elastic_net import ElasticNet, alpha_grid
 from suffice.linear.grid import Line
 from suffice.linear.penalised_moments import SparseSolution, Strength, solve_path, targets_of
-from suffice.linear.working_set import gather_columns
+from suffice.linear.working_set import columns_of
 from suffice.numerics.double_double import Array
 from suffice.selection.candidates import Candidate
 from suffice.selection.chosen import ChosenModel
@@ -96,7 +97,6 @@ class PenalisedCV(ChosenModel):
                 f"{type(self).__name__} takes one target, and there are {source.target_shape[0]}: "
                 "fit one after the other"
             )
-        model._begin(source)
         search = self._search(model, X, y, source, sample_weight)
         try:
             with one_blas_thread():
@@ -130,7 +130,7 @@ class PenalisedCV(ChosenModel):
         precisions: tuple[Precision, ...] = ("float64", "double-double")
         found = None
         if in_moments:
-            for precision in precisions[search._skips_float64() :]:
+            for precision in precisions[search._is_small() :]:
                 found = self._from_moments(search, precision)
                 if found is not None:
                     break
@@ -188,14 +188,18 @@ class PenalisedCV(ChosenModel):
     def _from_columns(self, search: OnePassSearch) -> tuple[Array, Array]:
         """The same with all rows in memory: a path on a working set for each split."""
         model, source, folds = search.candidates[0].model, search.source, search.folds
-        whole = gather_columns(source, model.fit_intercept, model._n_jobs()).target(0)
+        whole = columns_of(
+            gather(source, type(self).__name__), model.fit_intercept, model._n_jobs()
+        ).target(0)
         alphas = self._grid(whole)
         lines: Lines = []
         for split in range(folds.n_splits):
             mask = np.zeros(source.count_rows(), dtype=bool)
             mask[folds.train(split)] = True
             some = SubsetSource(source, mask)
-            target = gather_columns(some, model.fit_intercept, model._n_jobs()).target(0)
+            target = columns_of(
+                gather(some, type(self).__name__), model.fit_intercept, model._n_jobs()
+            ).target(0)
             lines.append([_line(s) for s in self._paths(target, alphas) or []])
         search.passes += 1 + folds.n_splits
         return alphas, self._on_rows(search, lines).reshape(*alphas.shape, folds.n_splits)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from suffice.fitting.algebra import same_value
+from suffice.fitting.merging import same_value
 from suffice.linear.model import LeastSquaresModel
 from suffice.selection.candidates import Candidate, prepare, taken_apart
 from suffice.selection.held_out import check_scorer

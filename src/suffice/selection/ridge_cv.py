@@ -159,8 +159,7 @@ class RidgeCV(MultiOutputMixin, ChosenModel):
     def _leave_one_out(self, alphas: Array, X: Any, y: Any, weight: Any) -> None:
         model = Ridge(float(alphas[0]), fit_intercept=self.fit_intercept)
         source = model._training_source(X, y, weight)
-        model._begin(source)
-        if model._keeps_statistic(source):
+        if model._joins_folds(source):
             model.fit(X, y, weight)
             self._check_rows(model.statistics_.count)
             with one_blas_thread():

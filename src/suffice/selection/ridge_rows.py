@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from suffice.engines.gather import gather
 from suffice.engines.passes import map_rows
 from suffice.fitting.regression import as_columns
 from suffice.linear.ridge import Ridge
@@ -60,7 +61,7 @@ def errors_on_rows(
     wanted : bool array of shape (rows,), optional
         Rows whose errors must be accurate; all by default.
     """
-    rows = CentredRows(source, fit_intercept, n_jobs)
+    rows = CentredRows(gather(source, "RidgeCV", n_jobs=n_jobs), fit_intercept, n_jobs)
     exists = row_weights(source) > 0
     errors, accurate = _by_eigenvalues(rows, alphas)
     needed = np.ones_like(exists) if wanted is None else wanted

@@ -87,7 +87,7 @@ class OnePassSearch:
         """One result a candidate and split, in the form of scikit-learn's `_fit_and_score`."""
         precisions: tuple[Precision, ...] = ("float64", "double-double")
         with one_blas_thread():
-            for precision in precisions[self._skips_float64() :]:
+            for precision in precisions[self._is_small() :]:
                 began = time.perf_counter()
                 grouped = self._pass(partial(self._of_block, precision=precision))
                 statistics = self._statistics(grouped)
@@ -98,12 +98,12 @@ class OnePassSearch:
                     continue
         raise RuntimeError("not solved, not even in double-double")
 
-    def _skips_float64(self) -> bool:
+    def _is_small(self) -> bool:
         """Whether a fit to the training rows of some split would want double-double at once."""
         if any(getattr(c.model, "exact", False) for c in self.candidates if c.error is None):
             return True
         shape = SimpleNamespace(n_rows=self.folds.fewest_trained, n_columns=self.source.n_columns)
-        return bool(self.candidates[0].model._skips_float64(shape))
+        return bool(self.candidates[0].model._is_small(shape))
 
     def best(self, candidate: Candidate) -> Any:
         """A candidate fitted to all rows, from their statistic."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from sklearn.base import clone
 
-from suffice.fitting.in_step import in_step, on_some_rows
-from suffice.fitting.stepwise import Stepwise
+from suffice.fitting.estimator import Estimator
+from suffice.fitting.shared_passes import in_step, on_some_rows
 from suffice.selection.held_out import score_in_memory, score_source
 from suffice.selection.k_fits import KFits
 from suffice.sources import Source
@@ -55,7 +55,8 @@ class SharedPasses(KFits):
 def can_share(estimators: Sequence[Any]) -> bool:
     """Whether these are iterative models whose fits can share passes."""
     return all(
-        isinstance(estimator, Stepwise)
+        isinstance(estimator, Estimator)
+        and estimator._shares_passes
         and type(estimator).__module__.startswith("suffice.")
         and not hasattr(estimator, "_skl_callbacks")
         for estimator in estimators

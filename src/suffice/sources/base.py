@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from suffice.sources.columns import refuse
 
+NOTHING = "every row has weight zero: there is nothing to learn from"
+
 CELLS_PER_BLOCK = 1 << 20
 SMALLEST_BLOCK, LARGEST_BLOCK = 256, 16384
 
@@ -99,6 +101,9 @@ class Source(ABC):
         Whether the blocks carry `y`, carry `weight`, and hold `X` as CSR.
     kinds : tuple of str, or None
         "number" or "text" for each feature column; None where all hold numbers.
+    engine : Engine, or None
+        Where passes over the rows run (`suffice.engines`); None stands for threads of this
+        process.  A source made from another hands on that one's.
     """
 
     n_columns: int
@@ -109,6 +114,7 @@ class Source(ABC):
     has_weight: bool = False
     sparse: bool = False
     kinds: tuple[str, ...] | None = None
+    engine: Any = None
 
     @property
     def target_shape(self) -> tuple[int, ...]:

@@ -26,14 +26,13 @@ from typing import Any, Literal
 import numpy as np
 
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
+from suffice.sources.base import NOTHING as NOTHING
 from suffice.statistics.block_moments import fields_of_block
 from suffice.statistics.merging import common_mean, difference, joint, pairwise, shifted, stacked
 from suffice.statistics.present import present
 from suffice.statistics.products import MOST_ROWS, cut_up, squares_of
 
 Precision = Literal["float64", "double-double"]
-
-NOTHING = "every row has weight zero: there is nothing to learn from"
 
 
 class Scattered:

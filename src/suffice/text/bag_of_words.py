@@ -29,13 +29,13 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.fitting.algebra import Algebra, same_value
-from suffice.fitting.base import Estimator, Solved
-from suffice.fitting.callbacks import FitTask
 from suffice.fitting.certificate import Certificate
+from suffice.fitting.merging import same_value
+from suffice.fitting.one_pass import OnePass, Solved
 from suffice.fitting.registry import register, register_model
 from suffice.fitting.transaction import all_or_nothing
-from suffice.sources import Source
+from suffice.sources import Block
+from suffice.statistics.moments import Precision
 from suffice.statistics.word_counts import WordCounts
 from suffice.text.vocabulary import chosen_words, given_words
 from suffice.text.words import analyzed, analyzer_of, collected, counted, moved
@@ -50,7 +50,7 @@ MOST_WEIGHT = 1 << 53
 
 
 @register_model
-class BagOfWords(TransformerMixin, Algebra, Estimator):
+class BagOfWords(TransformerMixin, OnePass):
     """Counts of words, rare and new ones counted as one unknown word.
 
     Parameters
@@ -230,7 +230,7 @@ class BagOfWords(TransformerMixin, Algebra, Estimator):
         self._resolve("fit", statistic, began)
         return self
 
-    def _further_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Any:
         return X, sample_weight
 
     def _always_exact(self, source: Any) -> bool:
@@ -240,7 +240,7 @@ class BagOfWords(TransformerMixin, Algebra, Estimator):
         X, weight = source
         return WordCounts.summarize(self._taken_apart(X), _checked_weight(weight))
 
-    def _solve_anyway(self, counts: WordCounts) -> Solved:
+    def _solve(self, counts: WordCounts, final: bool) -> Solved:
         if self.vocabulary is not None:
             words = given_words(self.vocabulary, self.unknown)
         else:
@@ -261,10 +261,7 @@ class BagOfWords(TransformerMixin, Algebra, Estimator):
 
     # --- what a model that keeps its statistic is asked --------------------------------------
 
-    def _adopt_private(self, models: Sequence[Self]) -> None:
-        """All that there is to know is in the statistic."""
-
-    def _check_target_of(self, other: Self) -> None:
+    def _check_alike(self, other: Self) -> None:
         """There is no target; but the words of both must be words of the same kind."""
         for name, value in self._analysis.items():
             if not same_value(value, other._analysis[name]):
@@ -273,7 +270,7 @@ class BagOfWords(TransformerMixin, Algebra, Estimator):
                     f"{name}={other._analysis[name]!r}: fit both with one"
                 )
 
-    def _learn(self, source: Source, task: FitTask) -> None:
+    def _summarize(self, block: Block, precision: Precision) -> WordCounts:
         raise TypeError("BagOfWords learns from documents, and not from rows")
 
     def _asked_analysis(self) -> dict[str, Any]:

@@ -1,0 +1,62 @@
+"""What an engine is: where passes run, and the two ways in which it is given work.
+
+Everything else that a fit asks for is made of these (`suffice.engines.passes`, `fold`, `gather`,
+`sweep`), so a result does not depend on the engine.  A source says which engine reads it; its
+default, None, stands for the threads of this process.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from typing import TypeVar
+
+from suffice.engines.merging import RUN
+from suffice.sources.base import Piece, Source
+
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+Stopped = Callable[[], bool]
+"""Tells long work whether its result is still wanted: not after an error elsewhere, or Ctrl-C."""
+
+
+class Engine(ABC):
+    """Where passes run."""
+
+    @abstractmethod
+    def in_order(
+        self,
+        source: Source,
+        work: Callable[[list[Piece]], T],
+        n_jobs: int | None = None,
+        size: int = RUN,
+    ) -> Generator[T, None, None]:
+        """Results of `work` on each run of `size` blocks, in the rows' order.
+
+        An exception in a block, in the reading, or in the caller (Ctrl-C) stops the pass:
+        what was not started is dropped, what runs is waited for, a block each.
+
+        Raises
+        ------
+        ValueError
+            If the source has no rows.
+        """
+
+    @abstractmethod
+    def each(
+        self,
+        items: Sequence[Item],
+        function: Callable[[Item, Stopped], T],
+        n_jobs: int | None = None,
+    ) -> list[T]:
+        """What a function makes of every item, in their order: trees, columns, restarts.
+
+        Parameters
+        ----------
+        items : sequence
+        function : function of an item and of `stopped`
+            Items run at the same time.  Work of more than a second asks `stopped()` now and
+            then, and returns at once where that is true.
+        n_jobs : int, optional
+        """

@@ -1,0 +1,162 @@
+"""The engine that runs passes on threads of this process.
+
+The calling thread reads ahead while the pool computes; only a few runs of blocks are in
+flight, so memory does not grow with the rows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from itertools import islice
+from typing import TypeVar
+
+from suffice.engines.engine import Engine, Item, Stopped
+from suffice.engines.merging import RUN
+from suffice.engines.settings import resolve_threads
+from suffice.engines.workers import inside_worker, one_blas_thread, pool
+from suffice.sources.base import Piece, Source
+
+T = TypeVar("T")
+
+
+class Threads(Engine):
+    """Passes on the threads of the process's pool."""
+
+    def in_order(
+        self,
+        source: Source,
+        work: Callable[[list[Piece]], T],
+        n_jobs: int | None = None,
+        size: int = RUN,
+    ) -> Generator[T, None, None]:
+        threads = 1 if inside_worker() else resolve_threads(n_jobs)
+        with closing(_runs(source, size)) as runs:
+            first = next(runs, None)
+            if first is None:
+                raise ValueError(f"there are no rows in {source!r}; at least one is needed")
+            with one_blas_thread():
+                second = None if threads == 1 else _read(runs, lambda: work(first))
+                if second is None:
+                    yield work(first)
+                    for run in runs:  # map would take a StopIteration in `work` for the end
+                        yield work(run)
+                else:
+                    yield from _in_threads(first, second, runs, work, threads)
+
+    def each(
+        self,
+        items: Sequence[Item],
+        function: Callable[[Item, Stopped], T],
+        n_jobs: int | None = None,
+    ) -> list[T]:
+        threads = 1 if inside_worker() else resolve_threads(n_jobs)
+        with one_blas_thread():
+            if threads == 1 or len(items) < 2:
+                return [function(item, never) for item in items]
+            stop = threading.Event()
+            workers = pool(threads)
+            waiting: deque[Future[T]] = deque()
+            try:
+                for item in items:
+                    waiting.append(workers.submit(function, item, stop.is_set))
+                return [_oldest(waiting) for _ in items]
+            finally:
+                stop.set()
+                give_up(waiting)
+
+
+def never() -> bool:
+    """That the caller has not given up: nobody could have, on its own thread."""
+    return False
+
+
+def _in_threads(
+    first: list[Piece],
+    second: list[Piece],
+    runs: Iterator[list[Piece]],
+    work: Callable[[list[Piece]], T],
+    threads: int,
+) -> Generator[T, None, None]:
+    stop = threading.Event()
+
+    def guarded(run: list[Piece]) -> T:
+        # A generator over the run's pieces, so that a stopped pass ends at the next block.
+        if stop.is_set():
+            raise _Stopped
+        return work(_Stoppable(run, stop))
+
+    workers = pool(threads)
+    waiting: deque[Future[T]] = deque()
+    try:
+        for run in (first, second):
+            waiting.append(workers.submit(guarded, run))
+        while more := _read(runs, lambda: [future.result() for future in waiting]):
+            waiting.append(workers.submit(guarded, more))
+            if len(waiting) > threads:
+                yield _oldest(waiting)
+        while waiting:
+            yield _oldest(waiting)
+    finally:
+        stop.set()
+        give_up(waiting)
+
+
+def _oldest(waiting: deque[Future[T]]) -> T:
+    # Taken out only when it is there: an interrupted wait must find it among the others.
+    result = waiting[0].result()
+    waiting.popleft()
+    return result
+
+
+def give_up(waiting: deque[Future[T]]) -> None:
+    """Drop what was not started, and wait for what runs."""
+    running = [future for future in waiting if not future.cancel()]
+    # A future holds its exception, whose traceback holds the deque.
+    waiting.clear()
+    while running:
+        running.pop().exception()
+
+
+def _read(runs: Iterator[list[Piece]], earlier: Callable[[], object]) -> list[Piece] | None:
+    """The next run; if it cannot be read, a failure in earlier ones comes first."""
+    try:
+        return next(runs, None)
+    except Exception as error:  # noqa: BLE001
+        failure = error
+    try:
+        earlier()
+        raise failure
+    finally:
+        del failure  # its traceback holds this frame
+
+
+class _Stopped(Exception):
+    """Raised in a worker whose pass was given up."""
+
+
+class _Stoppable(list[Piece]):
+    """A run of pieces whose iteration ends, with `_Stopped`, once the pass is given up."""
+
+    def __init__(self, run: list[Piece], stop: threading.Event) -> None:
+        super().__init__(run)
+        self._stop = stop
+
+    def __iter__(self) -> Iterator[Piece]:
+        for piece in super().__iter__():
+            if self._stop.is_set():
+                raise _Stopped
+            yield piece
+
+
+def _runs(source: Source, size: int) -> Generator[list[Piece], None, None]:
+    # Closed here and not by the garbage collector, whom a kept traceback would hold off.
+    pieces = source.pieces()
+    try:
+        while run := list(islice(pieces, size)):
+            yield run
+    finally:
+        getattr(pieces, "close", tuple)()

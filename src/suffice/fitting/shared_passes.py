@@ -1,0 +1,219 @@
+"""Several fits over one reading of the rows.
+
+Each fit is a method that asks for passes (`suffice.fitting.requests`).  Here the passes that
+several fits ask for at the same time are made together: a block is read once and summarised for
+each of them, with the rows that this fit trains on.  So the folds of a cross-validation, or the
+candidates of a search, cost as many readings as the slowest of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from traceback import format_exc
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.engines.sweep import Columns, Shards, keep
+from suffice.engines.workers import one_blas_thread
+from suffice.fitting.driver import Running, answered, objective_of
+from suffice.fitting.estimator import Estimator
+from suffice.fitting.requests import Keep, Pass
+from suffice.sources import Block, Source
+from suffice.sources.subset import SubsetSource
+
+MOST_AT_ONCE = 256
+"""Fits that share a reading: each has a statistic for each block in flight."""
+
+
+class SharedColumns:
+    """Columns that fits keep beside all rows of a source: those asked for alike are made once."""
+
+    def __init__(self, source: Source, n_jobs: int | None = None) -> None:
+        self.source, self.n_jobs = source, n_jobs
+        self._kept: list[tuple[Callable[[Block], Columns], Shards]] = []
+
+    def of(self, prepare: Callable[[Block], Columns]) -> Shards:
+        """What a function makes of the rows."""
+        for known, shards in self._kept:
+            if known == prepare:
+                return shards
+        self._kept.append((prepare, keep(self.source, prepare, self.n_jobs)))
+        return self._kept[-1][1]
+
+    def close(self) -> None:
+        """Let go of them."""
+        for _, shards in self._kept:
+            shards.close()
+
+
+class RunningFit:
+    """A fit that sees the rows in its own way, from pass to pass.
+
+    Parameters
+    ----------
+    model : Estimator
+        Unfitted.
+    part : Source
+        The rows as it sees them.
+    view : function of a block
+        From a block of all rows to what it sees of it.
+    keep : function of a request, optional
+        Shards from which it goes on when it asks to keep something beside its rows; by
+        default it reads its part for them.
+
+    Attributes
+    ----------
+    asked : Pass, or None
+        What it waits for; None once it has ended.
+    error : str, or None
+        The traceback of a fit that failed.
+    """
+
+    def __init__(
+        self,
+        model: Estimator,
+        part: Source,
+        view: Callable[[Block], Block],
+        keep: Callable[[Keep], Shards] | None = None,
+    ) -> None:
+        self.model, self.part, self.view, self.keep = model, part, view, keep
+        self.error: str | None = None
+        self.failure: Exception | None = None
+        self._running = Running(model._passes(part))
+        self._go_on(self._begin)
+
+    @property
+    def asked(self) -> Any:
+        return self._running.asked
+
+    def _begin(self) -> None:
+        self.model._validate_params()
+        self.model._take_names(self.part)
+        self.model._take_target(self.part, reset=True)
+        self._running.start()
+
+    def answer(self, statistic: Any, seconds: float) -> None:
+        """Go on with a statistic, up to the next pass over all rows."""
+        self._go_on(lambda: self._answer(statistic, seconds))
+
+    def fail(self, error: Exception) -> None:
+        """End, because a pass could not be made."""
+        self.failure, self.error = error, format_exc()
+        self._running.asked = None
+        self._running.close()
+
+    def close(self) -> None:
+        """Give up, where it has not ended."""
+        self._running.close()
+
+    def summarize(self, block: Block) -> Any:
+        """What a block contributes to the pass that it waits for."""
+        return self.asked.summarize(self.view(block))
+
+    def _answer(self, answer: Any, seconds: float) -> None:
+        asked, objective = self.asked, objective_of(self.asked, answer)
+        began = time.perf_counter()
+        self._running.send(answer)
+        self._running.note(asked, answer, objective, seconds + time.perf_counter() - began)
+
+    def _go_on(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+            # What it has gathered for itself, or keeps beside its rows, is its own to read.
+            while self.asked is not None and not self._shares(self.asked):
+                began = time.perf_counter()
+                answer = self._own_answer(self.asked)
+                self._answer(answer, time.perf_counter() - began)
+            if self.asked is None:
+                self.model._adopt_found(self._running.result, self._running.trace)
+                self._running.close()
+        except Exception as error:  # noqa: BLE001
+            self.fail(error)
+
+    @staticmethod
+    def _shares(asked: Any) -> bool:
+        return isinstance(asked, Pass) and asked.source is None
+
+    def _own_answer(self, asked: Any) -> Any:
+        if isinstance(asked, Keep) and self.keep is not None:
+            self._running.kept.append(self.keep(asked))
+            return self._running.kept[-1]
+        return answered(self.model, asked, self.part, self._running.kept)
+
+
+def on_some_rows(
+    model: Estimator,
+    source: Source,
+    mask: NDArray[np.bool_],
+    columns: SharedColumns | None = None,
+) -> RunningFit:
+    """A fit on the rows that a mask chooses; what it keeps beside them, other fits may share."""
+
+    def view(block: Block) -> Block:
+        there = mask[block.start : block.start + block.n_rows]
+        if there.all():
+            return block
+        # Rows of weight 0 do not exist.
+        weight = there.astype(np.float64) if block.weight is None else block.weight * there
+        return replace(block, weight=weight)
+
+    def among(asked: Keep) -> Shards:
+        assert columns is not None
+        return columns.of(asked.prepare).among(mask)
+
+    return RunningFit(model, SubsetSource(source, mask), view, None if columns is None else among)
+
+
+@dataclass(frozen=True)
+class Together:
+    """The statistics of several fits."""
+
+    parts: tuple[Any, ...]
+
+    @classmethod
+    def merge(cls, every: Sequence[Together]) -> Together:
+        """Those of each fit merged."""
+        fits = zip(*(one.parts for one in every), strict=True)
+        return cls(tuple(type(parts[0]).merge(list(parts)) for parts in fits))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(int(getattr(part, "nbytes", 0)) for part in self.parts)
+
+
+def in_step(fits: Sequence[RunningFit], source: Source) -> int:
+    """Run fits to their ends, together.
+
+    Returns
+    -------
+    How often the rows were read.
+    """
+    readings = 0
+    try:
+        with one_blas_thread():
+            while waiting := [fit for fit in fits if fit.asked is not None]:
+                some = waiting[:MOST_AT_ONCE]
+                began = time.perf_counter()
+                try:
+                    found: Together = some[0].model._pass(source, partial(_together, fits=some))
+                except ValueError as error:
+                    for fit in some:
+                        fit.fail(error)
+                    continue
+                readings += 1
+                seconds = (time.perf_counter() - began) / len(some)
+                for fit, statistic in zip(some, found.parts, strict=True):
+                    fit.answer(statistic, seconds)
+    finally:
+        for fit in fits:
+            fit.close()
+    return readings
+
+
+def _together(block: Block, fits: Sequence[RunningFit]) -> Together:
+    return Together(tuple(fit.summarize(block) for fit in fits))
