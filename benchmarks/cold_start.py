@@ -124,7 +124,7 @@ def first_and_later(case: Case, repeats: int) -> Iterator[Row]:
 
 
 def kernel_cases() -> list[Case]:
-    from suffice.kernels.compile import all_kernels
+    from suffice.kernels.compiler.compile import all_kernels
 
     return [
         Case(

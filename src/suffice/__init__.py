@@ -42,8 +42,8 @@ if TYPE_CHECKING:
         LocallyWeightedRegression as LocallyWeightedRegression,
     )
     from suffice.linear.logistic_regression import LogisticRegression as LogisticRegression
-    from suffice.linear.penalised_path import enet_path as enet_path
-    from suffice.linear.penalised_path import lasso_path as lasso_path
+    from suffice.linear.paths import enet_path as enet_path
+    from suffice.linear.paths import lasso_path as lasso_path
     from suffice.linear.perceptron import Perceptron as Perceptron
     from suffice.linear.ridge import Ridge as Ridge
     from suffice.neighbors.k_neighbors_classifier import (
@@ -55,14 +55,14 @@ if TYPE_CHECKING:
     )
     from suffice.neighbors.kernel_density import KernelDensity as KernelDensity
     from suffice.selection.cross_validation import cross_validate as cross_validate
-    from suffice.selection.grid_search import GridSearchCV as GridSearchCV
-    from suffice.selection.lasso_cv import ElasticNetCV as ElasticNetCV
-    from suffice.selection.lasso_cv import LassoCV as LassoCV
-    from suffice.selection.logistic_regression_cv import (
+    from suffice.selection.cv_estimators.lasso_cv import ElasticNetCV as ElasticNetCV
+    from suffice.selection.cv_estimators.lasso_cv import LassoCV as LassoCV
+    from suffice.selection.cv_estimators.logistic_regression_cv import (
         LogisticRegressionCV as LogisticRegressionCV,
     )
-    from suffice.selection.ridge_cv import RidgeCV as RidgeCV
-    from suffice.sources.files import scan as scan
+    from suffice.selection.cv_estimators.ridge_cv import RidgeCV as RidgeCV
+    from suffice.selection.grid_search import GridSearchCV as GridSearchCV
+    from suffice.sources.scan import scan as scan
 
 __version__ = "0.1.0"
 
@@ -78,36 +78,36 @@ _PUBLIC = {
     "BernoulliNB": "suffice.generative.bernoulli_nb",
     "GeneralizedLinearModel": "suffice.linear.generalized_linear_model",
     "ElasticNet": "suffice.linear.elastic_net",
-    "ElasticNetCV": "suffice.selection.lasso_cv",
+    "ElasticNetCV": "suffice.selection.cv_estimators.lasso_cv",
     "KNeighborsClassifier": "suffice.neighbors.k_neighbors_classifier",
     "KNeighborsDensity": "suffice.neighbors.k_neighbors_density",
     "KNeighborsRegressor": "suffice.neighbors.k_neighbors_regressor",
     "KernelDensity": "suffice.neighbors.kernel_density",
     "Lasso": "suffice.linear.lasso",
-    "LassoCV": "suffice.selection.lasso_cv",
+    "LassoCV": "suffice.selection.cv_estimators.lasso_cv",
     "LinearDiscriminantAnalysis": "suffice.generative.linear_discriminant_analysis",
     "LinearRegression": "suffice.linear.linear_regression",
     "LocallyWeightedRegression": "suffice.linear.locally_weighted_regression",
     "LogisticRegression": "suffice.linear.logistic_regression",
-    "LogisticRegressionCV": "suffice.selection.logistic_regression_cv",
+    "LogisticRegressionCV": "suffice.selection.cv_estimators.logistic_regression_cv",
     "MixedNB": "suffice.generative.mixed_nb",
     "OneVsRest": "suffice.ensembles.one_vs_rest",
     "PCA": "suffice.decomposition.pca",
     "Perceptron": "suffice.linear.perceptron",
     "QuadraticDiscriminantAnalysis": "suffice.generative.quadratic_discriminant_analysis",
     "Ridge": "suffice.linear.ridge",
-    "RidgeCV": "suffice.selection.ridge_cv",
+    "RidgeCV": "suffice.selection.cv_estimators.ridge_cv",
     "bayes": "suffice.bayes",
     "catalogue": "suffice.catalogue",
     "config": "suffice.engines.settings",
-    "enet_path": "suffice.linear.penalised_path",
-    "lasso_path": "suffice.linear.penalised_path",
+    "enet_path": "suffice.linear.paths",
+    "lasso_path": "suffice.linear.paths",
     "cross_validate": "suffice.selection.cross_validation",
     "families": "suffice.families",
     "load": "suffice.catalogue",
     "merge": "suffice.fitting.merging",
     "preprocessing": "suffice.preprocessing",
-    "scan": "suffice.sources.files",
+    "scan": "suffice.sources.scan",
     "text": "suffice.text",
     "theory": "suffice.theory",
 }

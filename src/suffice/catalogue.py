@@ -474,7 +474,7 @@ def load(path: str | PathLike[str]) -> Any:
     ...     suffice.load(path).predict([[3.0]]) == model.predict([[3.0]])
     array([ True])
     """
-    from suffice.fitting.storage import load_model
+    from suffice.fitting.files.storage import load_model
 
     return load_model(path, find_model=find)
 

@@ -25,7 +25,7 @@ from suffice.bayes import (
     NormalNormal,
 )
 from suffice.families import Gaussian, Poisson
-from suffice.statistics.moments import Moments
+from suffice.statistics.moments.full import Moments
 
 ROWS = [1, 0, 1, 1]
 TABLE = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 2.0], [1.0, 3.0]])

@@ -19,8 +19,8 @@ import suffice
 from suffice import BayesianLinearRegression, Ridge
 from suffice.bayes import NormalInverseGamma, NormalInverseWishart, NormalNormal, StudentT
 from suffice.families import Gaussian
-from suffice.statistics.column_moments import ColumnMoments
-from suffice.statistics.moments import Moments
+from suffice.statistics.moments.columns import ColumnMoments
+from suffice.statistics.moments.full import Moments
 from tests.families import exact
 
 Y = [3.25, -1.5, 8.0, 0.125]

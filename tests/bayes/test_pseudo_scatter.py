@@ -13,7 +13,7 @@ from suffice import (
 )
 from suffice.bayes import CoefficientPrior, NormalInverseWishart, PseudoScatter
 from suffice.numerics.double_double import DoubleDouble
-from suffice.statistics.moments import Moments
+from suffice.statistics.moments.full import Moments
 from tests.numerics.rational import exactly
 
 

@@ -322,17 +322,17 @@ def test_models(run):
 
 
 def test_warm(run, monkeypatch):
-    from suffice.kernels import compile as compiler
+    from suffice.kernels.compiler import compile as compiler
 
     def pretend(progress):
-        progress(0, 1, "suffice.kernels.exact.one")
+        progress(0, 1, "suffice.kernels.sums.exact.one")
         progress(1, 1, "")
-        return [compiler.Warmed("suffice.kernels.exact.one", 0.25, 1, 0)]
+        return [compiler.Warmed("suffice.kernels.sums.exact.one", 0.25, 1, 0)]
 
     monkeypatch.setattr(compiler, "warm", pretend)
     assert run("warm").out == "1 kernels: 1 compiled, 0 loaded, 0.2 s\n"
     assert run("warm", "--json").json["kernels"] == [
-        {"name": "suffice.kernels.exact.one", "seconds": 0.25, "compiled": 1, "loaded": 0}
+        {"name": "suffice.kernels.sums.exact.one", "seconds": 0.25, "compiled": 1, "loaded": 0}
     ]
 
 

@@ -203,7 +203,7 @@ def test_options_may_be_file_names_after_two_dashes(run, rides, model):
 @pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
 @pytest.mark.parametrize("step", ["write", "fsync", "replace"])
 def test_a_full_disk_is_one_line_and_leaves_nothing(run, model, monkeypatch, kind, step):
-    from suffice.fitting import storage
+    from suffice.fitting.files import storage
 
     def fail(*args, **kwargs):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

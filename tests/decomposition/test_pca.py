@@ -333,7 +333,7 @@ def test_wide_and_tall_agree():
     """The rows' side finds what the moments find."""
     X = separated(129, 140, seed=5)
     wide = PCA(5).fit(X[:, : 129 + 5])
-    from suffice.statistics.moments import Moments
+    from suffice.statistics.moments.full import Moments
 
     model = copy.deepcopy(wide)
     model._solve_anyway(Moments.summarize(X[:, :134], None, None, "double-double"))

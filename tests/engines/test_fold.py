@@ -132,7 +132,10 @@ class Counted(Source):
             for i in range(self.n):
                 self.read += 1
                 self.most = max(self.most, self.read - self.used)
-                yield suffice.sources.arrays.ArraySource(np.array([[float(i)]])).pieces().__next__()
+                yield
+                suffice.sources.memory.arrays.ArraySource(
+                    np.array([[float(i)]])
+                ).pieces().__next__()
         finally:
             self.closed += 1
 

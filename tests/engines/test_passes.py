@@ -20,7 +20,7 @@ import suffice
 from suffice.engines.merging import FAN_IN, LARGE_STATISTIC
 from suffice.engines.passes import in_order, map_rows, reduce
 from suffice.sources import Block, Source, as_source
-from suffice.statistics.moments import Moments
+from suffice.statistics.moments.full import Moments
 from suffice.statistics.sums import Sums
 
 THREADS = [1, 2, 4]

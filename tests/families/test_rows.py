@@ -26,8 +26,8 @@ from suffice.families import (
     Poisson,
     SufficientSums,
 )
-from suffice.fitting.decoding import Decoder
-from suffice.fitting.encoding import Encoder
+from suffice.fitting.files.decoding import Decoder
+from suffice.fitting.files.encoding import Encoder
 from tests.families.cases import CASES
 from tests.laws.specimens import assert_identical
 

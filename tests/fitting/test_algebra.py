@@ -35,8 +35,8 @@ from sklearn.utils.validation import check_is_fitted
 
 import suffice
 from suffice import LinearRegression, Ridge, catalogue
-from suffice.linear import least_squares
-from suffice.sources.arrays import ArraySource
+from suffice.linear.least_squares import least_squares
+from suffice.sources.memory.arrays import ArraySource
 from tests.linear import exact
 
 ENTRIES = list(catalogue.models())

@@ -6,7 +6,6 @@ import time
 import warnings
 from contextlib import closing
 from functools import partial
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -25,7 +24,7 @@ from suffice.fitting.estimator import Estimator
 from suffice.fitting.one_pass import OnePass, Solved
 from suffice.fitting.requests import Found, Pass, Passes
 from suffice.sources import Block, Source
-from suffice.statistics.moments import Moments
+from suffice.statistics.moments.full import Moments
 from suffice.statistics.sums import Sums
 
 
@@ -67,14 +66,15 @@ class KMeans(ClusterMixin, Estimator):
     def _passes(self, source: Source) -> Passes:
         with closing(source.pieces()) as pieces:
             rows = next(pieces).load().X
-        centers, moved = np.array(rows[: self.n_clusters], dtype=float), np.inf
-        for step in range(self.max_iter):
+        centers = np.array(rows[: self.n_clusters], dtype=float)
+        for step in range(1, self.max_iter + 1):
             cost = lambda sums: float(sums.values[2])  # noqa: E731
             sums = yield Pass("update", partial(assigned, centers=centers), cost)
             self.blas_during_update = blas_threads()
             total, counts, inertia = sums.values
             before, centers = centers, total / counts[:, None]
             moved = float(np.abs(centers - before).max())
+            self.n_iter_ = step
             if moved == 0:
                 break
         proof = Certificate(
@@ -84,7 +84,7 @@ class KMeans(ClusterMixin, Estimator):
             measures={"moved": moved},
             notes=() if moved == 0 else ("raise max_iter.",),
         )
-        learned = {"cluster_centers_": centers, "inertia_": float(inertia), "n_iter_": step + 1}
+        learned = {"cluster_centers_": centers, "inertia_": float(inertia)}
         return Found(learned, proof)
 
     def predict(self, X):

@@ -18,7 +18,7 @@ from suffice import LinearRegression, Ridge
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.requests import Found, Pass, StopAsked
-from suffice.linear import model as least_squares_model
+from suffice.linear.least_squares import base as least_squares_model
 from suffice.statistics.sums import Sums
 
 MODELS = [LinearRegression(), Ridge(alpha=0.5)]

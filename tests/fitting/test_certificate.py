@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from suffice import LinearRegression, Ridge
-from suffice.fitting.one_pass import Solved
 from suffice.fitting.certificate import (
     ENOUGH_DIGITS,
     MOST_DIGITS,
@@ -18,6 +17,7 @@ from suffice.fitting.certificate import (
     digits_within,
     rounded_down,
 )
+from suffice.fitting.one_pass import Solved
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 
 import suffice
 from suffice import LinearRegression, Ridge
-from suffice.sources.arrays import ArraySource
+from suffice.sources.memory.arrays import ArraySource
 
 MODELS = [LinearRegression(), Ridge(alpha=0.5)]
 
@@ -263,7 +263,7 @@ def test_control_c_in_earnest():
 import json, os, signal, threading, time
 import numpy as np
 from suffice import LinearRegression, Ridge
-from suffice.sources.arrays import ArraySource
+from suffice.sources.memory.arrays import ArraySource
 
 class Slow(ArraySource):
     def rows(self, start, stop):

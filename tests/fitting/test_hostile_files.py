@@ -27,10 +27,10 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import suffice
-from suffice.fitting.encoding import Encoder
-from suffice.fitting.registry import find_record, param_names, register_model, saved_private
-from suffice.fitting.storage import FORMAT, FORMAT_VERSION, save_model
-from suffice.fitting.tensorfile import pack
+from suffice.fitting.files.encoding import Encoder
+from suffice.fitting.files.registry import find_record, param_names, register_model, saved_private
+from suffice.fitting.files.storage import FORMAT, FORMAT_VERSION, save_model
+from suffice.fitting.files.tensorfile import pack
 from suffice.numerics.double_double import DoubleDouble
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and limits as POSIX has them")
@@ -248,7 +248,7 @@ SWOLLEN = """
 import resource, sys, tracemalloc
 import suffice
 limit = 600 << 20
-import numpy, scipy.linalg, suffice.linear.ridge, suffice.fitting.storage
+import numpy, scipy.linalg, suffice.linear.ridge, suffice.fitting.files.storage
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + limit, used + limit))
 for path in sys.argv[1:]:

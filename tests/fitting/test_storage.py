@@ -29,9 +29,9 @@ from hypothesis.extra import numpy as hnp
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import Ridge as ForeignModel
 
-from suffice.fitting import storage, tensorfile
-from suffice.fitting.storage import load_model, register, register_model, save_model, storable
-from suffice.fitting.tensorfile import LONGEST_HEADER, pack
+from suffice.fitting.files import storage, tensorfile
+from suffice.fitting.files.storage import load_model, register, register_model, save_model, storable
+from suffice.fitting.files.tensorfile import LONGEST_HEADER, pack
 
 
 @register_model
@@ -872,7 +872,7 @@ def test_deep_trees(refuses):
 
 def test_altered_trees_never_do_more_than_raise_value_errors(tmp_path):
     """Exchange random parts of a valid tree, with a valid digest."""
-    from suffice.fitting.encoding import Encoder
+    from suffice.fitting.files.encoding import Encoder
 
     model = small_model()
     model.mixed_ = [b"x", {1: (2.5, None)}, np.str_("s"), np.int8(3), np.array([1, None], object)]

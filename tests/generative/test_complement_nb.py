@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from suffice import ComplementNB
-from suffice.generative.class_counts import of_others
+from suffice.generative.naive_bayes.counts import of_others
 from suffice.sources import Block
 from tests.generative.count_rows import LAYOUTS, counts, holed
 

@@ -9,7 +9,7 @@ from sklearn.model_selection import LeaveOneOut
 
 import suffice
 from suffice import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.generative import discriminant_without
+from suffice.generative.leave_one_out import discriminants as discriminant_without
 from suffice.numerics.log_posterior import log_posterior
 from suffice.sources import Block
 

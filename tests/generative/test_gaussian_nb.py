@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV, LeaveOneOut
 
 import suffice
 from suffice import GaussianNB
-from suffice.generative import gaussians_without
+from suffice.generative.leave_one_out import gaussians as gaussians_without
 from suffice.sources import Block, as_source
 
 

@@ -22,9 +22,9 @@ from sklearn.pipeline import make_pipeline
 
 import suffice
 from suffice import LinearDiscriminantAnalysis
-from suffice.generative import wide_rows
-from suffice.statistics.labelled_moments import LabelledMoments
-from suffice.statistics.pooled_moments import PooledMoments
+from suffice.generative.discriminant import wide_rows
+from suffice.statistics.moments.labelled import LabelledMoments
+from suffice.statistics.moments.pooled import PooledMoments
 from tests.generative.exact_gaussians import close, exact_gaussians, floats, fractions, inverse
 
 

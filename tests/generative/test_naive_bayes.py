@@ -20,12 +20,12 @@ from sklearn.pipeline import make_pipeline
 
 import suffice
 from suffice import BernoulliNB, ComplementNB, GaussianNB, MixedNB, MultinomialNB, PoissonNB
-from suffice.generative.left_out import LeftOut
-from suffice.generative.own_cells import rows_that_borrow
+from suffice.generative.leave_one_out.counts import rows_that_borrow
+from suffice.generative.leave_one_out.rows import LeftOut
 from suffice.numerics.log_posterior import log_posterior
 from suffice.preprocessing import MinMaxScaler
 from suffice.sources import Block, as_source
-from suffice.statistics.class_sums import ClassSums
+from suffice.statistics.counts.sums_by_class import ClassSums
 from tests.generative.count_rows import LAYOUTS, MODELS, counts, holed, joint_without_each
 
 each = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 import suffice
 from suffice import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.generative import principal_axes
+from suffice.generative.discriminant import axes as principal_axes
 from tests.generative.exact_gaussians import (
     close,
     determinant,

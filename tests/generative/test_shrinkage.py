@@ -13,10 +13,16 @@ from sklearn.preprocessing import StandardScaler
 import suffice
 from suffice import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.bayes import NormalInverseWishart
-from suffice.generative.principal_axes import principal_axes
-from suffice.generative.shrinkage import Rule, covariance, pooled, rule_of, shrunk_covariance
-from suffice.statistics.fourth_moments import FourthMoments
-from suffice.statistics.moments import Moments
+from suffice.generative.discriminant.axes import principal_axes
+from suffice.generative.discriminant.shrinkage import (
+    Rule,
+    covariance,
+    pooled,
+    rule_of,
+    shrunk_covariance,
+)
+from suffice.statistics.moments.fourth import FourthMoments
+from suffice.statistics.moments.full import Moments
 
 
 def sample(n=50, d=6, seed=0):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suffice.generative.whitening import Frame, Stretch, completing, row_lengths
+from suffice.generative.discriminant.whitening import Frame, Stretch, completing, row_lengths
 
 
 def basis(width, directions, seed=0):

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import suffice
 from suffice import LinearDiscriminantAnalysis
-from suffice.generative import wide_directions, wide_rows
+from suffice.generative.discriminant import wide_directions, wide_rows
 from tests.generative.exact_gaussians import close, exact_gaussians, floats, fractions, inverse
 from tests.generative.wide_samples import CASES, case, sample
 

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import suffice
 from suffice import QuadraticDiscriminantAnalysis
-from suffice.generative import wide_rows
+from suffice.generative.discriminant import wide_rows
 from tests.generative.exact_gaussians import (
     close,
     determinant,

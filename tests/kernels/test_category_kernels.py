@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from suffice.kernels.categories import (
+from suffice.kernels.sums.categories import (
     add_entries,
     count_cells,
     place_cells,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.kernels.class_products import GAP, TILE, add_class_products
+from suffice.kernels.sums.class_products import GAP, TILE, add_class_products
 from tests.numerics.rational import exactly
 
 AT_ONCE = 4

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from suffice.kernels.class_sums import add_entries, add_rows
+from suffice.kernels.sums.class_sums import add_entries, add_rows
 
 
 def naive(X, codes, weight, classes):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suffice.kernels.coordinate_descent import best_coordinate, descend
+from suffice.kernels.linear.coordinate_descent import best_coordinate, descend
 
 
 def naive(G, q, l1, l2, positive, theta, sweeps):

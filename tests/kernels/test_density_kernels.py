@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from suffice.kernels import density
-from suffice.kernels.density import CUBE, EXPONENTIAL, GAUSSIAN, LEAF, log_sums
-from suffice.kernels.density_windows import log_window_sums, quarter_sine
+from suffice.kernels.density import smooth as density
+from suffice.kernels.density.smooth import CUBE, EXPONENTIAL, GAUSSIAN, LEAF, log_sums
+from suffice.kernels.density.windows import log_window_sums, quarter_sine
 from suffice.numerics.spatial import make_leaves
 
 SHAPES = range(7)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from suffice.kernels.double_double import (
+from suffice.kernels.sums.double_double import (
     add,
     fast_two_sum,
     multiply,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from suffice.kernels.compile import Kernel
-from suffice.kernels.exact import centre_pair, double_double_matvec, downdate, split_slices
+from suffice.kernels.compiler.compile import Kernel
+from suffice.kernels.sums.exact import centre_pair, double_double_matvec, downdate, split_slices
 
 U = Fraction(1, 2**53)
 

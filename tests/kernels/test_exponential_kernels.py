@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from suffice.kernels.exponential import LOWEST, exp_of_differences
+from suffice.kernels.density.exponential import LOWEST, exp_of_differences
 
 
 def naive(values, rows):

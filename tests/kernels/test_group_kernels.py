@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from suffice.kernels.gaussian import add_log_densities
-from suffice.kernels.group_sums import (
+from suffice.kernels.gaussian.densities import add_log_densities
+from suffice.kernels.sums.group_sums import (
     centred_sums,
     double_double_sums,
     farthest,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from suffice.kernels import cache
-from suffice.kernels.cache import Store, cache_root, open_store, source_digest
+from suffice.kernels.compiler import cache
+from suffice.kernels.compiler.cache import Store, cache_root, open_store, source_digest
 
 NAME = "0123456789abcdef" * 2
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")

@@ -15,9 +15,9 @@ from typing import Any
 import numba
 import pytest
 
-import suffice.kernels.compile as compile_module
-from suffice.kernels import exact
-from suffice.kernels.compile import Kernel, all_kernels, kernel
+import suffice.kernels.compiler.compile as compile_module
+from suffice.kernels.compiler.compile import Kernel, all_kernels, kernel
+from suffice.kernels.sums import exact
 
 Run = Callable[..., Any]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -28,7 +28,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="uses Linux system ca
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
 CALLEE = """
-from suffice.kernels.compile import kernel
+from suffice.kernels.compiler.compile import kernel
 
 OFFSET = 1.0
 
@@ -39,7 +39,7 @@ def shift(x: float) -> float:
 
 CALLER = """
 from suffice.kernels.callee import shift
-from suffice.kernels.compile import kernel
+from suffice.kernels.compiler.compile import kernel
 
 @kernel("const float64[::1], float64[::1]")
 def shift_all(x, out):
@@ -92,11 +92,11 @@ def entries(tmp_path: Path) -> list[Path]:
 def test_importing_kernels_imports_no_numba(run: Run) -> None:
     code = """
 import json, sys
-import suffice.kernels.exact
-from suffice.kernels.compile import all_kernels
+import suffice.kernels.sums.exact
+from suffice.kernels.compiler.compile import all_kernels
 all_kernels()
 before = [name for name in sys.modules if name.partition(".")[0] in ("numba", "llvmlite")]
-suffice.kernels.exact.centre_pair.compile()
+suffice.kernels.sums.exact.centre_pair.compile()
 print(json.dumps([before, "numba" in sys.modules]))
 """
     assert run(code) == [[], True]
@@ -106,7 +106,8 @@ def test_python_runs_when_numba_is_switched_off(run: Run) -> None:
     code = """
 import json, sys
 import numpy as np
-from suffice.kernels import double_double, exact
+from suffice.kernels.sums import double_double
+from suffice.kernels.sums import exact
 called = set()
 def trace(frame, event, argument):
     called.add(frame.f_code.co_name)
@@ -129,7 +130,7 @@ print(json.dumps([
 def test_kernel_looks_like_its_function() -> None:
     assert exact.downdate.__name__ == "downdate"
     assert exact.downdate.__doc__ == exact.downdate.python.__doc__
-    assert exact.downdate.name == "suffice.kernels.exact.downdate"
+    assert exact.downdate.name == "suffice.kernels.sums.exact.downdate"
     assert pickle.loads(pickle.dumps(exact.downdate)) is exact.downdate
 
 
@@ -183,7 +184,7 @@ def test_all_kernels_are_listed_by_name() -> None:
 
 WARM = """
 import json
-from suffice.kernels.compile import warm
+from suffice.kernels.compiler.compile import warm
 calls = []
 done = warm(lambda *step: calls.append(step))
 print(json.dumps([[one.name, one.compiled, one.loaded] for one in done] + [calls]))
@@ -196,7 +197,7 @@ def test_warming_compiles_all_and_then_loads_all(toy: Run, tmp_path: Path) -> No
 
 @pytest.mark.long
 def test_warming_every_kernel(run: Run, tmp_path: Path) -> None:
-    check_warming(run, "suffice.kernels.exact.split_slices", tmp_path)
+    check_warming(run, "suffice.kernels.sums.exact.split_slices", tmp_path)
 
 
 def check_warming(run: Run, one_of_them: str, tmp_path: Path) -> None:
@@ -226,7 +227,7 @@ def test_second_process_loads_what_the_first_compiled(toy: Run, tmp_path: Path) 
 EVERYTHING = """
 import math
 import numpy as np
-from suffice.kernels.compile import kernel
+from suffice.kernels.compiler.compile import kernel
 
 @kernel("const float64[::1], int64")
 def everything(x, n):
@@ -300,7 +301,7 @@ def test_whole_entry_that_numba_cannot_read_is_compiled_again(toy: Run, tmp_path
     assert toy() == COMPILED
     code = f"""
 import json, pathlib
-from suffice.kernels.cache import Store
+from suffice.kernels.compiler.cache import Store
 for entry in pathlib.Path({str(tmp_path / "cache")!r}).rglob("*.nbc"):
     store = Store(entry.parent.parent, entry.parent.name)
     assert store.write(entry.name, store.read(entry.name)[:50])
@@ -458,7 +459,7 @@ def test_fork_while_another_thread_compiles(toy: Run) -> None:
 import json, threading, time
 import numpy as np
 from suffice.kernels.caller import shift_all
-from suffice.kernels.compile import _compiler_lock
+from suffice.kernels.compiler.compile import _compiler_lock
 lock = _compiler_lock()
 held = threading.Event()
 def hold():
@@ -483,7 +484,7 @@ def test_few_kernels_may_add_in_any_order(monkeypatch: pytest.MonkeyPatch) -> No
     """Those whose error is bounded in whatever order; the others compute what is written."""
     every = all_kernels()
     free = [one.name for one in every if one.any_order]
-    assert free == ["suffice.kernels.class_products._add_products"]
+    assert free == ["suffice.kernels.sums.class_products._add_products"]
     before = list(compile_module._fingerprint(every[0], set()))
     monkeypatch.setattr(every[0], "any_order", True)
     assert list(compile_module._fingerprint(every[0], set())) != before

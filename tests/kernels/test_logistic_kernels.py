@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from suffice.kernels.logistic import STRIP, logistic_derivatives
+from suffice.kernels.linear.logistic import STRIP, logistic_derivatives
 
 
 def computed(y, eta):

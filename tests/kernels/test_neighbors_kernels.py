@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from suffice.kernels.neighbors import (
+from suffice.kernels.neighbors.building import grow, turn_leaves
+from suffice.kernels.neighbors.distances import (
     NOBODY,
     SHORT,
     nearest_directly,
@@ -15,10 +16,9 @@ from suffice.kernels.neighbors import (
     settle,
     within_directly,
 )
-from suffice.kernels.neighbors_building import grow, turn_leaves
-from suffice.kernels.neighbors_screening import nearest_of_candidates, pairs_below, screen
-from suffice.kernels.neighbors_sparse import nearest_sparse, within_sparse
-from suffice.kernels.neighbors_tree import leaves_of, nearest_in_tree, within_in_tree
+from suffice.kernels.neighbors.screening import nearest_of_candidates, pairs_below, screen
+from suffice.kernels.neighbors.sparse import nearest_sparse, within_sparse
+from suffice.kernels.neighbors.tree import leaves_of, nearest_in_tree, within_in_tree
 
 NONE = np.empty(0)
 KINDS = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from suffice.kernels.perceptron import dense_rows, shrunk, sparse_rows, towards_zero
+from suffice.kernels.linear.perceptron import dense_rows, shrunk, sparse_rows, towards_zero
 
 
 def state(k, d):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from suffice.kernels.residual_descent import descend_on_residual
+from suffice.kernels.linear.residual_descent import descend_on_residual
 from tests.kernels.test_coordinate_descent import naive
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from suffice.kernels.sparse import sparse_gram
+from suffice.kernels.sums.sparse import sparse_gram
 
 
 def parts(X):

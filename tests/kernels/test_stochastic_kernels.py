@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suffice.kernels.stochastic import LOGISTIC, SOFTMAX, SQUARED, slopes, stochastic_steps
-from suffice.linear.losses import Logistic, Softmax, Squared
+from suffice.kernels.linear.stochastic import LOGISTIC, SOFTMAX, SQUARED, slopes, stochastic_steps
+from suffice.linear.solvers.losses import Logistic, Softmax, Squared
 
 LOSSES = {
     SQUARED: (Squared(2), 2, lambda rng, n: rng.normal(size=(n, 2))),

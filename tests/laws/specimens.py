@@ -20,26 +20,26 @@ from scipy import sparse
 
 from suffice import statistics
 from suffice.sources import Columns
-from suffice.statistics.class_moments import ClassMoments
-from suffice.statistics.class_sums import ClassSums
-from suffice.statistics.class_value_counts import ClassValueCounts
-from suffice.statistics.column_moments import ColumnMoments
+from suffice.statistics.by_group import Grouped
+from suffice.statistics.counts.labelled import LabelledSums
+from suffice.statistics.counts.sums_by_class import ClassSums
+from suffice.statistics.counts.values import ValueCounts
+from suffice.statistics.counts.values_by_class import ClassValueCounts
+from suffice.statistics.counts.words import WordCounts
 from suffice.statistics.curvature import Curvature, Derivatives
+from suffice.statistics.exponential_family import SufficientSums
 from suffice.statistics.extremes import Extremes
-from suffice.statistics.fourth_moments import FourthMoments
-from suffice.statistics.grouped import Grouped
-from suffice.statistics.labelled_moments import LabelledMoments
-from suffice.statistics.labelled_sums import LabelledSums
-from suffice.statistics.moments import Moments
+from suffice.statistics.moments.by_class import ClassMoments
+from suffice.statistics.moments.columns import ColumnMoments
+from suffice.statistics.moments.fourth import FourthMoments
+from suffice.statistics.moments.full import Moments
+from suffice.statistics.moments.labelled import LabelledMoments
+from suffice.statistics.moments.pooled import PooledMoments
 from suffice.statistics.observed import Observed
-from suffice.statistics.pooled_moments import PooledMoments
-from suffice.statistics.rows_and_targets import RowsAndTargets, as_table
+from suffice.statistics.rows.weighted import WeightedRows
+from suffice.statistics.rows.with_targets import RowsAndTargets, as_table
 from suffice.statistics.side_by_side import SideBySide
-from suffice.statistics.sufficient_sums import SufficientSums
 from suffice.statistics.sums import Sums
-from suffice.statistics.value_counts import ValueCounts
-from suffice.statistics.weighted_rows import WeightedRows
-from suffice.statistics.word_counts import WordCounts
 from tests.numerics.rational import U, exactly
 from tests.statistics.rows import Rows, mean_of, rows
 

@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFit
 import suffice
 from suffice import BayesianLinearRegression, LinearRegression, Ridge
 from suffice.bayes import CoefficientPrior
-from suffice.linear.evidence import _Profile, maximise
-from suffice.linear.model import MOST_COLUMNS
+from suffice.linear.bayesian.evidence import _Profile, maximise
+from suffice.linear.least_squares.base import MOST_COLUMNS
 
 
 def make_rows(n: int, d: int, seed: int = 0, noise: float = 1.0) -> tuple[Any, Any]:

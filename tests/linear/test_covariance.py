@@ -13,8 +13,8 @@ from scipy import sparse
 
 import suffice
 from suffice import LinearRegression
-from suffice.linear.uncertainty import inverse_root
-from suffice.statistics.labelled_sums import LabelledSums
+from suffice.linear.inference.uncertainty import inverse_root
+from suffice.statistics.counts.labelled import LabelledSums
 from tests.linear.exact import solve
 
 KINDS = ("HC0", "HC1", "HC2", "HC3")
@@ -399,7 +399,7 @@ def test_errors_about_clusters() -> None:
 
 def test_too_many_clusters_are_refused(monkeypatch: Any) -> None:
     X, y, groups = made()
-    monkeypatch.setattr("suffice.linear.clusters.MOST_CLUSTER_CELLS", 60)
+    monkeypatch.setattr("suffice.linear.inference.clusters.MOST_CLUSTER_CELLS", 60)
     with pytest.raises(ValueError, match="17 clusters of 5 parameters"):
         LinearRegression().fit(X, y).summary(cov="cluster", X=X, y=y, clusters=groups)
 

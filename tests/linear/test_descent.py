@@ -13,11 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from suffice import LogisticRegression
 from suffice.engines.passes import reduce
 from suffice.fitting.requests import StopAsked
-from suffice.linear.descent import minimise_by, relative, relative_norm
-from suffice.linear.losses import Logistic, Softmax, Squared
-from suffice.linear.methods import chosen, minimise
-from suffice.linear.newton import Directions, Newton
-from suffice.linear.objective import Columns, Objective, Target
+from suffice.linear.solvers.choose import chosen, minimise
+from suffice.linear.solvers.line_search import minimise_by, relative, relative_norm
+from suffice.linear.solvers.losses import Logistic, Softmax, Squared
+from suffice.linear.solvers.newton import Directions, Newton
+from suffice.linear.solvers.objective import Columns, Objective, Target
 from suffice.sources import as_source
 from suffice.statistics.curvature import Derivatives
 

@@ -16,7 +16,7 @@ from scipy import sparse
 
 import suffice
 from suffice import LinearRegression, Ridge
-from suffice.linear import model as way
+from suffice.linear.least_squares import base as way
 from suffice.sources import block_rows
 
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from suffice.engines.passes import reduce
-from suffice.linear.descent import Minimum
-from suffice.linear.duality import duality_gap
-from suffice.linear.losses import Logistic, Softmax
-from suffice.linear.methods import minimise
-from suffice.linear.objective import Columns, Objective, Target
+from suffice.linear.solvers.choose import minimise
+from suffice.linear.solvers.line_search import Minimum
+from suffice.linear.solvers.logistic_duality_gap import duality_gap
+from suffice.linear.solvers.losses import Logistic, Softmax
+from suffice.linear.solvers.objective import Columns, Objective, Target
 from suffice.sources import as_source
 
 LOSSES = {"logistic": Logistic(), "softmax": Softmax(3), "reference": Softmax(3, 1)}

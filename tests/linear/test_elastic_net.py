@@ -17,16 +17,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 import suffice
 from suffice import ElasticNet, Lasso, LinearRegression, Ridge
-from suffice.linear import coordinate_descent, penalised_moments, working_set
-from suffice.linear.coordinate_descent import (
+from suffice.linear.lasso_solvers import coordinate_descent
+from suffice.linear.lasso_solvers import from_columns as working_set
+from suffice.linear.lasso_solvers import from_moments as penalised_moments
+from suffice.linear.lasso_solvers.coordinate_descent import (
     Penalty,
     duality_gap,
     duality_gaps,
     solve_inside,
     towards_signs,
 )
-from suffice.linear.penalised_moments import solve_path, targets_of
-from suffice.statistics.moments import Moments
+from suffice.linear.lasso_solvers.from_moments import solve_path, targets_of
+from suffice.statistics.moments.full import Moments
 
 SHAPES = {"tall": (400, 12), "few rows": (30, 12), "square": (150, 140), "wide": (60, 300)}
 
@@ -461,7 +463,7 @@ def test_few_columns_are_looked_at(monkeypatch):
     """What is known of an earlier residual saves most of the products."""
     X, y = make((200, 3000), share=0.01)
     full = []
-    from suffice.linear.working_set import DenseColumns
+    from suffice.linear.lasso_solvers.from_columns import DenseColumns
 
     dots = DenseColumns.dots
 

@@ -24,8 +24,8 @@ from statsmodels.genmod.families import links as sm_links
 import suffice
 from suffice import GeneralizedLinearModel
 from suffice.fitting.requests import StopAsked
-from suffice.linear.links import Power
-from suffice.linear.responses import NegativeBinomial, Poisson
+from suffice.linear.glm.links import Power
+from suffice.linear.glm.responses.named import NegativeBinomial, Poisson
 from tests.contract import contract
 
 SM_LINKS = {
@@ -451,7 +451,7 @@ def test_robust_standard_errors_of_counts():
 def test_without_information_there_are_no_standard_errors(monkeypatch):
     X, y = simulated("poisson", "log")
     whole = GeneralizedLinearModel("poisson").fit(X, y)
-    monkeypatch.setattr("suffice.linear.goodness.MOST_INFORMATION", 3)
+    monkeypatch.setattr("suffice.linear.glm.goodness_of_fit.MOST_INFORMATION", 3)
     model = GeneralizedLinearModel("poisson").fit(X, y)
     np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-8)
     assert model.aic_ == pytest.approx(whole.aic_, rel=1e-12)

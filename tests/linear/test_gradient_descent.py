@@ -14,10 +14,10 @@ from sklearn.utils import check_random_state
 
 import suffice
 from suffice import LinearRegression, LogisticRegression, Ridge
-from suffice.linear.gradient_descent import Descent
-from suffice.linear.losses import Softmax, Squared
-from suffice.linear.objective import Columns, Objective, Target
-from suffice.linear.stochastic import Iterate, steps
+from suffice.linear.solvers.gradient_descent import Descent
+from suffice.linear.solvers.losses import Softmax, Squared
+from suffice.linear.solvers.objective import Columns, Objective, Target
+from suffice.linear.solvers.sgd import Iterate, steps
 from suffice.sources import Block
 
 unproved = pytest.mark.filterwarnings("ignore:.*not proved:sklearn.exceptions.ConvergenceWarning")

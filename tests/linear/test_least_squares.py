@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from suffice import LinearRegression
-from suffice.linear.least_squares import normal_equations, solve, solve_if_accurate
+from suffice.linear.least_squares.least_squares import normal_equations, solve, solve_if_accurate
 from suffice.numerics.double_double import DoubleDouble
-from suffice.statistics.moments import Moments
+from suffice.statistics.moments.full import Moments
 from tests.linear.exact import MOST_DIGITS, digits, least_squares, rank, smallest_solution
 
 # Data this bad may leave coefficients open; then a fit says so.

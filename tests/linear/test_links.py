@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
-from suffice.linear.links import LINKS, Link, Power, named_link
+from suffice.linear.glm.links import LINKS, Link, Power, named_link
 
 ALL = {**LINKS, "power(0.3)": Power(0.3), "power(-1.5)": Power(-1.5)}
 PROBABILITIES = ("logit", "probit", "cloglog", "loglog")

@@ -16,10 +16,11 @@ from statsmodels.nonparametric.kernel_regression import KernelReg
 
 import suffice
 from suffice import LocallyWeightedRegression
-from suffice.linear import local_moments, locally_weighted_regression
-from suffice.linear.local_moments import Rule, neighbourhoods
-from suffice.linear.local_rows import LEAF, column_deviations
-from suffice.linear.local_solution import solve, solve_directly
+from suffice.linear import locally_weighted_regression
+from suffice.linear.local import moments as local_moments
+from suffice.linear.local.moments import Rule, neighbourhoods
+from suffice.linear.local.rows import LEAF, column_deviations
+from suffice.linear.local.solution import solve, solve_directly
 from suffice.numerics.spatial import spatial_order
 from tests.contract import contract
 

@@ -277,7 +277,7 @@ def test_large_fits_keep_no_information_until_they_see_the_rows(monkeypatch: Any
     np.testing.assert_allclose(
         kept.summary().std_err, unpenalised(solver="newton").fit(X, y).summary().std_err, rtol=1e-8
     )
-    monkeypatch.setattr("suffice.linear.class_likelihood.CHEAP_INFORMATION", 0)
+    monkeypatch.setattr("suffice.linear.inference.logistic_likelihood.CHEAP_INFORMATION", 0)
     model = unpenalised(solver="lbfgs").fit(X, y)
     assert len(model.trace_) == len(kept.trace_) - 1
     for asked in (model.summary, lambda: model.predictive(X)):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suffice.linear.losses import Logistic, Softmax, Squared, of_classes
+from suffice.linear.solvers.losses import Logistic, Softmax, Squared, of_classes
 
 ETAS = [0.0, 1e-300, 1e-9, 0.3, 1.0, 5.0, 36.0, 37.0, 40.0, 100.0, 300.0, 700.0]
 LOSSES = {

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from suffice import GeneralizedLinearModel, LogisticRegression
-from suffice.linear.methods import FEW_ROWS, MOST_HESSIAN, chosen
+from suffice.linear.solvers.choose import FEW_ROWS, MOST_HESSIAN, chosen
 
 
 def rows(n: int, p: int, thin: bool, seed: int = 0) -> Any:

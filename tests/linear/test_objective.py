@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from suffice.linear import objective as module
-from suffice.linear.losses import Logistic, Softmax, Squared
-from suffice.linear.objective import Columns, Objective, Target, present
+from suffice.linear.solvers import objective as module
+from suffice.linear.solvers.losses import Logistic, Softmax, Squared
+from suffice.linear.solvers.objective import Columns, Objective, Target, present
 from suffice.sources import Block
 from suffice.statistics.curvature import Curvature, weighted_gram
 

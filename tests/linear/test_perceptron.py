@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 
 import suffice
 from suffice import Perceptron
-from suffice.linear.perceptron_rule import Separation
+from suffice.linear.solvers.perceptron_rule import Separation
 
 pytestmark = pytest.mark.filterwarnings("ignore:Perceptron. not proved")
 

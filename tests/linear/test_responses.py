@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from suffice.linear.glm_loss import GeneralizedLoss, chosen_link, chosen_response
-from suffice.linear.links import LINKS, Power
-from suffice.linear.power_variance import Exponential, Gamma, InverseGaussian, Poisson, Tweedie
-from suffice.linear.response import by_count
-from suffice.linear.responses import RESPONSES, Binomial, Gaussian, NegativeBinomial
+from suffice.linear.glm.links import LINKS, Power
+from suffice.linear.glm.loss import GeneralizedLoss, chosen_link, chosen_response
+from suffice.linear.glm.responses.base import by_count
+from suffice.linear.glm.responses.named import RESPONSES, Binomial, Gaussian, NegativeBinomial
+from suffice.linear.glm.responses.power_variance import (
+    Exponential,
+    Gamma,
+    InverseGaussian,
+    Poisson,
+    Tweedie,
+)
 
 TARGETS = {
     Gaussian(): [-2.0, 0.0, 0.5, 3.0],

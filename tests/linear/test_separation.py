@@ -13,7 +13,7 @@ from scipy import optimize, sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from suffice import LogisticRegression
-from suffice.linear import separation
+from suffice.linear.solvers import separation
 
 CLAIM = "the classes are separated: the likelihood has no maximum"
 

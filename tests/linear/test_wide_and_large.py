@@ -15,7 +15,7 @@ from sklearn import linear_model
 from sklearn.exceptions import ConvergenceWarning
 
 from suffice import LinearRegression, Ridge
-from suffice.linear import model as way
+from suffice.linear.least_squares import base as way
 from tests.linear.exact import digits, smallest_solution
 
 ROWS, COLUMNS = 500, 20_000
@@ -439,8 +439,8 @@ def test_small_values_among_others_are_welcome() -> None:
 def test_conjugate_gradients_do_not_call_a_large_gradient_a_minimum(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("suffice.linear.model.MOST_COLUMNS", 3)
-    monkeypatch.setattr("suffice.linear.model.FEW_COLUMNS", 3)
+    monkeypatch.setattr("suffice.linear.least_squares.base.MOST_COLUMNS", 3)
+    monkeypatch.setattr("suffice.linear.least_squares.base.FEW_COLUMNS", 3)
     noise = np.random.default_rng(0)
     X, y = noise.normal(size=(50, 6)), noise.normal(size=50)
     with pytest.warns(ConvergenceWarning, match="gradient is still too large"):

@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 
 import suffice
 from suffice import KNeighborsClassifier, KNeighborsRegressor
-from suffice.neighbors.metrics import Metric
+from suffice.neighbors.search.metrics import Metric
 from suffice.neighbors.weighting import neighbor_weights
 from suffice.sources import as_source
 from tests.neighbors import search_oracle as oracle

@@ -9,7 +9,7 @@ import pytest
 
 import suffice
 from suffice import KNeighborsDensity
-from suffice.neighbors.metrics import Metric
+from suffice.neighbors.search.metrics import Metric
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 8])

@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 import suffice
 from suffice import KernelDensity
 from suffice.neighbors import kernel_density
-from suffice.neighbors.density_kernels import KERNELS, cosine_moment, log_ball
+from suffice.neighbors.density.kernels import KERNELS, cosine_moment, log_ball
 
 NAMES = list(KERNELS)
 SHARED = [name for name in NAMES if name != "tophat-cube"]

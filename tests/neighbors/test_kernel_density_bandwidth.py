@@ -14,14 +14,14 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import suffice
 from suffice import KernelDensity
-from suffice.neighbors.bandwidth import (
+from suffice.neighbors.density.bandwidth import (
     hashed,
     left_out_likelihoods,
     reference_bandwidth,
     weight_of_others,
 )
-from suffice.neighbors.density_kernels import KERNELS
-from suffice.statistics.weighted_rows import WeightedRows
+from suffice.neighbors.density.kernels import KERNELS
+from suffice.statistics.rows.weighted import WeightedRows
 
 NAMES = list(KERNELS)
 RULES = ["leave-one-out", "held-out"]

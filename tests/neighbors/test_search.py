@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.kernels import neighbors_tree
-from suffice.kernels.neighbors import POWER
-from suffice.neighbors import brute_force
-from suffice.neighbors.brute_force import BruteForce, Screen
-from suffice.neighbors.metrics import Metric
-from suffice.neighbors.tree import Tree, TreeSearch
+from suffice.kernels.neighbors import tree as neighbors_tree
+from suffice.kernels.neighbors.distances import POWER
+from suffice.neighbors.search import brute_force
+from suffice.neighbors.search.brute_force import BruteForce, Screen
+from suffice.neighbors.search.kd_tree import Tree, TreeSearch
+from suffice.neighbors.search.metrics import Metric
 from tests.neighbors.search_oracle import nearest, within
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")

@@ -15,9 +15,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 import suffice
 from suffice import KNeighborsClassifier, KNeighborsDensity, KNeighborsRegressor
-from suffice.neighbors.metrics import Metric
-from suffice.neighbors.sparse_search import SparseSearch
-from suffice.statistics.sparse_rows import SparseRows
+from suffice.neighbors.search.metrics import Metric
+from suffice.neighbors.search.sparse import SparseSearch
+from suffice.statistics.rows.sparse import SparseRows
 from tests.neighbors import search_oracle as oracle
 
 METRICS = [

@@ -23,7 +23,7 @@ from suffice.preprocessing import (
     StandardScaler,
 )
 from suffice.sources import ArraySource, MappedSource, SparseSource, as_source, scan
-from suffice.statistics.moments import Moments
+from suffice.statistics.moments.full import Moments
 from tests.contract import contract
 
 SCALERS = [(StandardScaler, peer.StandardScaler), (MinMaxScaler, peer.MinMaxScaler)]

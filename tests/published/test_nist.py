@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from suffice import LinearRegression
-from suffice.linear.least_squares import normal_equations, solve
+from suffice.linear.least_squares.least_squares import normal_equations, solve
 from tests.linear.exact import MOST_DIGITS, ExactFit, digits, least_squares
 
 DATA = Path(__file__).parent / "nist"

@@ -12,7 +12,7 @@ from sklearn import linear_model
 import suffice
 from suffice import Ridge, RidgeCV
 from suffice.engines.workers import one_blas_thread
-from suffice.selection import ridge_errors, ridge_rows
+from suffice.selection.cv_estimators import ridge_errors, ridge_rows
 
 ALPHAS = np.array([1e-3, 0.1, 1.0, 30.0])
 SHAPES = {"wide": (25, 160), "tall": (60, 5), "square": (36, 35), "two rows": (2, 140)}
@@ -232,7 +232,7 @@ def test_one_row(columns):
 
 
 def test_more_rows_than_their_products_fit(monkeypatch):
-    from suffice.selection import ridge_cv
+    from suffice.selection.cv_estimators import ridge_cv
 
     monkeypatch.setattr(ridge_cv, "MOST_ROWS", 10)
     X, Y = make((20, 150))

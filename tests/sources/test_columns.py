@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.sources.columns import ROWS_AT_ONCE, write_columns
+from suffice.sources.files.columns import ROWS_AT_ONCE, write_columns
 
 SHAPES = [
     (0, 3),

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from suffice.sources import csv, scan
+from suffice.sources import scan
+from suffice.sources.files import csv
 
 
 @pytest.fixture(autouse=True, params=[1 << 20, 64], ids=["large chunks", "small chunks"])

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
 from pyarrow import feather, ipc, parquet
 
-from suffice.sources import ArraySource, arrow, csv, scan
-from suffice.sources import parquet as reader_of_parquet
+from suffice.sources import ArraySource, scan
+from suffice.sources.files import arrow, csv
+from suffice.sources.files import parquet as reader_of_parquet
 
 N = 20_000
 

@@ -101,7 +101,7 @@ def test_a_pandas_frame_of_many_arrays_is_never_copied_whole(read_whole):
 
 
 def test_arrow_columns_without_missing_values_are_read_in_place(monkeypatch):
-    from suffice.sources import columns
+    from suffice.sources.files import columns
 
     array = pa.array(np.arange(100.0)).slice(7, 50)
     assert columns.numbers(array).__array_interface__["data"][0] == array.buffers()[1].address + 56

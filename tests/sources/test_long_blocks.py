@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from suffice.sources import as_source
-from suffice.sources.long_blocks import LongBlocks, with_long_blocks
-from suffice.sources.sparse import SparseSource
+from suffice.sources.derived.long_blocks import LongBlocks, with_long_blocks
+from suffice.sources.memory.sparse import SparseSource
 
 
 def table(rows, columns, entries, seed=0):

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from suffice.sources.paths import find_files, format_of
+from suffice.sources.files.paths import find_files, format_of
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from scipy import sparse
 
 import suffice
 from suffice.sources import ArraySource, Columns, SparseSource
-from suffice.sources.one_block import OneBlock
-from suffice.sources.relabelled import RelabelledSource
+from suffice.sources.derived.relabelled import RelabelledSource
+from suffice.sources.memory.one_block import OneBlock
 
 
 def test_only_the_target_changes():

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from suffice import Ridge
 from suffice.sources import as_source
-from suffice.sources.subset import SubsetSource, rows_of
+from suffice.sources.derived.subset import SubsetSource, rows_of
 
 RNG = np.random.default_rng(0)
 X, y, WEIGHT = RNG.normal(size=(40_000, 3)), RNG.normal(size=40_000), RNG.uniform(size=40_000)

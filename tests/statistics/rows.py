@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from suffice.statistics.moments import Moments
+from suffice.statistics.moments.full import Moments
 from tests.numerics import rational
 from tests.numerics.rational import U, exactly
 

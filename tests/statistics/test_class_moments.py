@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from suffice.statistics.class_moments import ClassMoments
-from suffice.statistics.labels import coded
+from suffice.statistics.counts.labels import coded
+from suffice.statistics.moments.by_class import ClassMoments
 from tests.statistics.test_column_moments import PRECISIONS, assert_within
 
 KINDS = {

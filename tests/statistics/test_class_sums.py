@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from suffice.statistics import block_totals
-from suffice.statistics.block_totals import NegativeCellError
-from suffice.statistics.class_sums import ClassSums
+from suffice.statistics.counts import block_totals
+from suffice.statistics.counts.block_totals import NegativeCellError
+from suffice.statistics.counts.sums_by_class import ClassSums
 from tests.laws.specimens import assert_identical, class_sums_agree
 
 LAYOUTS = {"dense": np.asarray, "CSR": sparse.csr_array}

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from suffice.sources import Columns
-from suffice.statistics import categories
-from suffice.statistics.class_value_counts import ClassValueCounts
+from suffice.statistics.counts import cells as categories
+from suffice.statistics.counts.values_by_class import ClassValueCounts
 
 
 def brute(columns, y, weight=None):

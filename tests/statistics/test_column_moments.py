@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.statistics import column_sums
-from suffice.statistics.column_moments import ColumnMoments
-from suffice.statistics.moments import Moments
+from suffice.statistics.moments import of_columns as column_sums
+from suffice.statistics.moments.columns import ColumnMoments
+from suffice.statistics.moments.full import Moments
 from tests.numerics.rational import U, exactly
 from tests.statistics.rows import make, mean_of, rows
 

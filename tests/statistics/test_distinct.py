@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.statistics.distinct import cast_exactly, distinct, locate, objects, together
+from suffice.statistics.counts.distinct import cast_exactly, distinct, locate, objects, together
 
 DTYPES = ["bool", "int8", "int64", "uint8", "uint64", "float16", "float32", "float64"]
 EDGES = [0, 1, -1, 127, 128, 255, 256, 2**24 + 1, 2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.statistics.grouped import Grouped, all_but_each, merged
+from suffice.statistics.by_group import Grouped, all_but_each, merged
 from suffice.statistics.sums import Sums
 
 ROWS = np.arange(1.0, 13.0)

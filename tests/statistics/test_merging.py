@@ -9,10 +9,10 @@ import pytest
 from scipy.sparse import csr_array
 
 from suffice.numerics.double_double import DoubleDouble
-from suffice.statistics import products
-from suffice.statistics.merging import common_mean, mapped, placed, stacked
-from suffice.statistics.moments import Moments
-from suffice.statistics.present import present
+from suffice.statistics.base import present
+from suffice.statistics.moments import products
+from suffice.statistics.moments.full import Moments
+from suffice.statistics.moments.merging import common_mean, mapped, placed, stacked
 
 
 def exactly(value: DoubleDouble) -> list[Fraction]:

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, DoubleDouble
-from suffice.statistics import block_moments, products
-from suffice.statistics.moments import Moments
-from suffice.statistics.products import rows_per_product
+from suffice.statistics.moments import of_block as block_moments
+from suffice.statistics.moments import products
+from suffice.statistics.moments.full import Moments
+from suffice.statistics.moments.products import rows_per_product
 from tests.numerics import rational
 from tests.numerics.rational import exactly
 from tests.statistics.rows import Rows, assert_within, make, mean_of, rows

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from suffice.statistics.fourth_moments import FourthMoments
-from suffice.statistics.labelled_moments import LabelledMoments
-from suffice.statistics.moments import Moments
-from suffice.statistics.pooled_moments import PooledMoments
+from suffice.statistics.moments.fourth import FourthMoments
+from suffice.statistics.moments.full import Moments
+from suffice.statistics.moments.labelled import LabelledMoments
+from suffice.statistics.moments.pooled import PooledMoments
 from tests.numerics.rational import exactly
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from suffice.statistics.rows_and_targets import RowsAndTargets
-from suffice.statistics.sparse_rows import SparseRows
+from suffice.statistics.rows.sparse import SparseRows
+from suffice.statistics.rows.with_targets import RowsAndTargets
 
 X = np.array([[3.0, 0.0], [1.0, -0.0], [2.0, 5.0], [1.0, 0.0], [1.0, 0.0]])
 NAMES = np.array(["a", "b", "a", "c", "b"], dtype=object)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.kernels.density import LEAF
+from suffice.kernels.density.smooth import LEAF
 from suffice.numerics.spatial import make_leaves, spatial_order
-from suffice.statistics.weighted_rows import WeightedRows
+from suffice.statistics.rows.weighted import WeightedRows
 
 
 def weights_by_value(rows):

@@ -46,7 +46,7 @@ from suffice.families.gaussian import LOG_2PI
 from suffice.families.sampling import generator, number_of_draws
 from suffice.numerics.double_double import Array
 from suffice.numerics.gamma_functions import log_gamma_rise
-from suffice.statistics.moments import Moments
+from suffice.statistics.moments.full import Moments
 
 
 class MeanAndCovariance(NamedTuple):

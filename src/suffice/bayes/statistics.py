@@ -17,9 +17,9 @@ from suffice.engines.passes import reduce
 from suffice.families import Family, Gaussian, SufficientSums
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources import Block, Source, as_source
-from suffice.statistics.column_moments import ColumnMoments
-from suffice.statistics.merging import stacked
-from suffice.statistics.moments import Moments
+from suffice.statistics.moments.columns import ColumnMoments
+from suffice.statistics.moments.full import Moments
+from suffice.statistics.moments.merging import stacked
 
 
 class _Comparable(ReadOnly):
@@ -98,7 +98,7 @@ class NormalMoments(_Comparable):
         return self.scatter.ndim > self.mean.ndim
 
     def __add__(self, other: NormalMoments) -> NormalMoments:
-        """Chan's rule, as in `suffice.statistics.moments`, for each pair."""
+        """Chan's rule, as in `suffice.statistics.moments.full`, for each pair."""
         weight = self.weight + other.weight
         whole = np.where(weight > 0, weight, 1.0)
         mine, others = np.where(weight > 0, self.weight / whole, 1.0), other.weight / whole

@@ -23,7 +23,7 @@ from suffice.cli.show import (
     report,
     statistic_document,
 )
-from suffice.fitting.storage import check_writable
+from suffice.fitting.files.storage import check_writable
 
 app = typer.Typer(
     add_completion=False,
@@ -270,7 +270,7 @@ def warm(as_json: AsJson = False, debug: Debug = False) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
-    from suffice.kernels.compile import warm as compile_all
+    from suffice.kernels.compiler.compile import warm as compile_all
 
     with Progress(
         console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.engines.passes import in_order
-from suffice.fitting.storage import check_writable, written_whole
+from suffice.fitting.files.storage import check_writable, written_whole
 from suffice.sources import Piece, Source
 
 ROWS_WRITTEN_AT_ONCE = 1 << 17

@@ -39,7 +39,7 @@ from suffice.fitting.one_pass import Solved
 from suffice.fitting.requests import Found, Gather, Passes
 from suffice.numerics.double_double import DoubleDouble
 from suffice.sources import Block, Source
-from suffice.statistics.moments import NOTHING, Moments, Precision
+from suffice.statistics.moments.full import NOTHING, Moments, Precision
 
 ACCEPTED_ERROR, ACCEPTED_ON_ROWS = 1e-8, 1e-10
 """Bound on the relative error of variances and directions that float64 may have.

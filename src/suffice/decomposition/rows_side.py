@@ -27,8 +27,8 @@ from suffice.engines.passes import each_chunk
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble, two_sum
 from suffice.numerics.exact_gram import exact_gram
 from suffice.sources import Source
-from suffice.statistics.moments import Precision
-from suffice.statistics.products import SMALLEST_SQUARE
+from suffice.statistics.moments.full import Precision
+from suffice.statistics.moments.products import SMALLEST_SQUARE
 
 CHUNK = 256
 """Columns handled at once; few, so that few roundings add up in a product."""

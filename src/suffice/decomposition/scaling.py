@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
-from suffice.statistics.moments import Moments
-from suffice.statistics.products import SMALLEST_SQUARE
+from suffice.statistics.moments.full import Moments
+from suffice.statistics.moments.products import SMALLEST_SQUARE
 
 
 @dataclass(frozen=True)

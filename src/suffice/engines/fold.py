@@ -25,7 +25,7 @@ from suffice.engines.settings import resolve_threads
 from suffice.engines.threads import give_up
 from suffice.engines.workers import inside_worker, one_blas_thread, pool
 from suffice.sources.base import Block, Source, block_rows
-from suffice.sources.subset import rows_of
+from suffice.sources.derived.subset import rows_of
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
 from suffice.engines.passes import in_order
-from suffice.sources.arrays import ArraySource
 from suffice.sources.base import NOTHING, Block, Piece, Source
+from suffice.sources.derived.subset import rows_of
 from suffice.sources.finite import describe_non_finite
-from suffice.sources.mixed import Columns
-from suffice.sources.sparse import SparseSource
-from suffice.sources.subset import rows_of
+from suffice.sources.memory.arrays import ArraySource
+from suffice.sources.memory.mixed import Columns
+from suffice.sources.memory.sparse import SparseSource
 
 MOST_BYTES = 8 << 30
 """What rows that come from elsewhere may take in memory."""

@@ -25,10 +25,10 @@ from suffice.fitting.estimator import Estimator
 from suffice.fitting.requests import Request
 from suffice.fitting.shared_passes import RunningFit, in_step
 from suffice.fitting.trace import Trace
-from suffice.linear.methods import MOST_HESSIAN
-from suffice.linear.survey import ROWS_PER_PARAMETER, SAMPLED_ROWS
+from suffice.linear.solvers.choose import MOST_HESSIAN
+from suffice.linear.solvers.sample import ROWS_PER_PARAMETER, SAMPLED_ROWS
 from suffice.sources import ArraySource, Block, FrameSource, Source, SparseSource
-from suffice.sources.relabelled import RelabelledSource
+from suffice.sources.derived.relabelled import RelabelledSource
 
 MOST_NAMED = 3
 """Classes without a proof that a certificate tells about one by one."""

@@ -43,10 +43,10 @@ from suffice.fitting.transaction import all_or_nothing
 from suffice.linear.logistic_regression import LogisticRegression
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
-from suffice.sources.one_block import OneBlock
-from suffice.statistics.labelled_sums import LabelledSums
-from suffice.statistics.labels import coded, united
-from suffice.statistics.moments import NOTHING
+from suffice.sources.memory.one_block import OneBlock
+from suffice.statistics.counts.labelled import LabelledSums
+from suffice.statistics.counts.labels import coded, united
+from suffice.statistics.moments.full import NOTHING
 
 F = TypeVar("F", bound=Callable[..., Any])
 

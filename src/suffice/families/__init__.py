@@ -17,7 +17,7 @@ from suffice.families.gamma import Gamma
 from suffice.families.gaussian import Gaussian
 from suffice.families.known_variance import GaussianKnownVariance
 from suffice.families.poisson import Poisson
-from suffice.statistics.sufficient_sums import SufficientSums
+from suffice.statistics.exponential_family import SufficientSums
 
 __all__ = [
     "Bernoulli",

@@ -39,10 +39,10 @@ from suffice.families.checks import (
 from suffice.families.maximum import Maximum, certify
 from suffice.families.rows import sums_of
 from suffice.fitting.estimator import callers_level
-from suffice.fitting.registry import register
+from suffice.fitting.files.registry import register
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, Array, DoubleDouble
-from suffice.statistics.moments import NOTHING
-from suffice.statistics.sufficient_sums import SufficientSums
+from suffice.statistics.exponential_family import SufficientSums
+from suffice.statistics.moments.full import NOTHING
 
 if TYPE_CHECKING:
     from suffice.families.distribution import Distribution, Fitted

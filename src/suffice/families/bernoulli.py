@@ -21,7 +21,7 @@ from suffice.families.checks import plain
 from suffice.families.maximum import Maximum
 from suffice.families.sampling import generator, shape_of
 from suffice.numerics.double_double import Array
-from suffice.statistics.sufficient_sums import SufficientSums
+from suffice.statistics.exponential_family import SufficientSums
 
 
 @dataclass(frozen=True)

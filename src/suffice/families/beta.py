@@ -31,7 +31,7 @@ from suffice.families.maximum import Maximum
 from suffice.families.sampling import SMALLEST, shape_of
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble, two_sum
 from suffice.numerics.logarithm import LOG_UNIT, log_pair
-from suffice.statistics.sufficient_sums import SufficientSums
+from suffice.statistics.exponential_family import SufficientSums
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from suffice.numerics.newton_dirichlet import (
     solve_concentrations,
     sum_of_others,
 )
-from suffice.statistics.sufficient_sums import SufficientSums
+from suffice.statistics.exponential_family import SufficientSums
 
 SUM_TOLERANCE = 1e-6
 """How far from 1 shares may add up: those read from float32 or from print do not better."""

@@ -11,7 +11,7 @@ from suffice.families.base import Family
 from suffice.families.maximum import Maximum
 from suffice.fitting.certificate import Certificate
 from suffice.numerics.double_double import Array
-from suffice.statistics.sufficient_sums import SufficientSums
+from suffice.statistics.exponential_family import SufficientSums
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,7 +20,7 @@ from suffice.families.checks import plain, positive
 from suffice.families.maximum import NO_MAXIMUM, Maximum
 from suffice.families.sampling import generator, shape_of
 from suffice.numerics.double_double import Array
-from suffice.statistics.sufficient_sums import SufficientSums
+from suffice.statistics.exponential_family import SufficientSums
 
 
 @dataclass(frozen=True)

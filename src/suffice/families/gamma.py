@@ -35,7 +35,7 @@ from suffice.numerics.gamma_functions import (
     trigamma_excess,
 )
 from suffice.numerics.logarithm import LOG_UNIT, log_pair
-from suffice.statistics.sufficient_sums import SufficientSums
+from suffice.statistics.exponential_family import SufficientSums
 
 
 @dataclass(frozen=True)

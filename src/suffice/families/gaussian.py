@@ -21,7 +21,7 @@ from suffice.families.checks import digits_of, plain, positive
 from suffice.families.maximum import NO_MAXIMUM, Maximum
 from suffice.families.sampling import generator, shape_of
 from suffice.numerics.double_double import Array, DoubleDouble, two_product
-from suffice.statistics.sufficient_sums import SufficientSums
+from suffice.statistics.exponential_family import SufficientSums
 
 LOG_2PI = float(np.log(2 * np.pi))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from suffice.fitting.certificate import Certificate
 from suffice.numerics.double_double import Array
-from suffice.statistics.sufficient_sums import SufficientSums
+from suffice.statistics.exponential_family import SufficientSums
 
 if TYPE_CHECKING:
     from suffice.families.base import Family

@@ -25,7 +25,7 @@ from suffice.families.sampling import generator, shape_of
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.numerics.gamma_functions import deviance_term, stirling_remainder
 from suffice.numerics.logarithm import log_pair
-from suffice.statistics.sufficient_sums import SufficientSums
+from suffice.statistics.exponential_family import SufficientSums
 
 SMALL_COUNTS = 1024
 """Counts below have their factorials in a table."""

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from suffice.engines.passes import reduce
 from suffice.sources import ArraySource, Block, Source
-from suffice.sources.memory import plain_array
-from suffice.statistics.sufficient_sums import SufficientSums
+from suffice.sources.memory.target import plain_array
+from suffice.statistics.exponential_family import SufficientSums
 
 if TYPE_CHECKING:
     from suffice.families.base import Family

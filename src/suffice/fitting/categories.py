@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.sources import Columns
-from suffice.statistics.distinct import cast_exactly, objects
+from suffice.statistics.counts.distinct import cast_exactly, objects
 
 
 def is_missing(value: object) -> bool:

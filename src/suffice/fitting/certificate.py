@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from suffice.fitting.registry import register
+from suffice.fitting.files.registry import register
 
 ENOUGH_DIGITS = 8.0
 """Digits that a fit must guarantee: with fewer in float64 it is made again in double-double."""

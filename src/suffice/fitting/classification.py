@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 
 from suffice.sources import Block, Source
 from suffice.sources.finite import describe_non_finite
-from suffice.statistics.labels import MOST_EXACT
+from suffice.statistics.counts.labels import MOST_EXACT
 from suffice.statistics.sums import Sums
 
 

@@ -47,7 +47,7 @@ from suffice.fitting.trace import Trace
 from suffice.fitting.transaction import all_or_nothing
 from suffice.sources import Block, Source, as_source
 from suffice.sources.finite import within_range
-from suffice.sources.frames import is_frame
+from suffice.sources.memory.frames import is_frame
 
 INSIDE = ("suffice.", "sklearn.callback")
 """Modules whose lines a warning does not point at: ours, and what decorates `fit`."""
@@ -290,7 +290,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
         The file is written whole or not at all.
         """
-        from suffice.fitting.storage import save_model
+        from suffice.fitting.files.storage import save_model
 
         check_is_fitted(self)
         save_model(self, path)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from suffice.sources import Block, Source, as_source
 from suffice.sources.finite import describe_non_finite
-from suffice.sources.memory import library, plain_array
+from suffice.sources.memory.target import library, plain_array
 
 
 class NotFinite(FloatingPointError):

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.fitting.registry import saved_private
+from suffice.fitting.files.registry import saved_private
 
 WITHOUT_EFFECT = frozenset({"copy", "copy_X", "n_jobs", "random_state", "verbose"})
 """Parameters that may differ between models that are merged: they change no result."""

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from suffice.sources import Block, Source
 from suffice.sources.finite import describe_non_finite
-from suffice.statistics.moments import Moments
+from suffice.statistics.moments.full import Moments
 
 Floats = NDArray[np.float64]
 

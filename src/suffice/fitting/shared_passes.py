@@ -24,7 +24,7 @@ from suffice.fitting.driver import Running, answered, objective_of
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.requests import Keep, Pass
 from suffice.sources import Block, Source
-from suffice.sources.subset import SubsetSource
+from suffice.sources.derived.subset import SubsetSource
 
 MOST_AT_ONCE = 256
 """Fits that share a reading: each has a statistic for each block in flight."""

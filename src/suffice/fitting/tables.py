@@ -16,11 +16,11 @@ from scipy.sparse import issparse
 
 from suffice.fitting.categories import is_missing, is_nan, whole_numbers
 from suffice.sources import Columns
-from suffice.sources.columns import DATES, kind_of, numbers, texts
-from suffice.sources.frames import is_frame
-from suffice.sources.memory import library
-from suffice.sources.pandas_frame import column_type
-from suffice.statistics.distinct import EXACT_INTEGERS, objects
+from suffice.sources.files.columns import DATES, kind_of, numbers, texts
+from suffice.sources.memory.frames import is_frame
+from suffice.sources.memory.pandas_frame import column_type
+from suffice.sources.memory.target import library
+from suffice.statistics.counts.distinct import EXACT_INTEGERS, objects
 
 ACCEPTED = "numbers, booleans and text"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from suffice.fitting.registry import register
+from suffice.fitting.files.registry import register
 
 
 @register

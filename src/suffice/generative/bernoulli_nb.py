@@ -28,22 +28,22 @@ from sklearn.utils._param_validation import Interval
 from suffice.bayes import BetaBernoulli
 from suffice.fitting.one_pass import Solved
 from suffice.fitting.requests import Passes
-from suffice.generative.class_counts import (
+from suffice.generative.leave_one_out.counts import own_likelihood, rows_that_borrow
+from suffice.generative.leave_one_out.rows import LeftOut
+from suffice.generative.naive_bayes.count_nb import CountNB
+from suffice.generative.naive_bayes.counts import (
     certified,
     present_rows,
     summed,
     weighed,
     with_borrowed,
 )
-from suffice.generative.count_nb import CountNB
-from suffice.generative.left_out import LeftOut
-from suffice.generative.log_linear import log_linear
-from suffice.generative.own_cells import own_likelihood, rows_that_borrow
+from suffice.generative.naive_bayes.log_linear import log_linear
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
-from suffice.sources.sparse import csr_on
-from suffice.statistics.class_sums import ClassSums
-from suffice.statistics.moments import Precision
+from suffice.sources.memory.sparse import csr_on
+from suffice.statistics.counts.sums_by_class import ClassSums
+from suffice.statistics.moments.full import Precision
 
 
 class BernoulliNB(CountNB):

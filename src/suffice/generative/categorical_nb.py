@@ -7,7 +7,7 @@ that hold v in column j, n those that hold any value there, K is the number of c
 The smoothing is the mean of the posterior of a Dirichlet prior that has seen each category α times.
 
 Categories are whatever a column holds: text, booleans, numbers of any type.  What no row of
-the fit held has N = 0; see `suffice.generative.category_shares` for K, for unknown values
+the fit held has N = 0; see `suffice.generative.naive_bayes.categories` for K, for unknown values
 and for α = 0.
 """
 
@@ -21,10 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_within, rounded_down
+from suffice.fitting.files.registry import register
 from suffice.fitting.one_pass import Solved
-from suffice.fitting.registry import register
 from suffice.fitting.requests import Passes
-from suffice.generative.category_shares import (
+from suffice.fitting.text_columns import TakesText, any_large
+from suffice.generative.leave_one_out.rows import LeftOut
+from suffice.generative.naive_bayes.base import NaiveBayes
+from suffice.generative.naive_bayes.categories import (
     entries,
     is_coded,
     log_likelihood,
@@ -32,15 +35,12 @@ from suffice.generative.category_shares import (
     shares_of,
     unknown,
 )
-from suffice.generative.left_out import LeftOut
-from suffice.generative.mixed_rows import TakesText, any_large
-from suffice.generative.naive_bayes import NaiveBayes
-from suffice.generative.semi_supervised import EM_CONSTRAINTS
-from suffice.generative.smoothing import pseudo_counts
+from suffice.generative.naive_bayes.smoothing import pseudo_counts
+from suffice.generative.naive_bayes.unlabelled_rows import EM_CONSTRAINTS
 from suffice.numerics.double_double import UNIT, Array
 from suffice.sources import Block, Source
-from suffice.statistics.class_value_counts import ClassValueCounts
-from suffice.statistics.moments import Precision
+from suffice.statistics.counts.values_by_class import ClassValueCounts
+from suffice.statistics.moments.full import Precision
 
 register(ClassValueCounts)
 

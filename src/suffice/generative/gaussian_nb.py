@@ -13,7 +13,7 @@ all, it is given the moments of that column over all classes, and a column witho
 says nothing.
 
 **Leaving one row out** changes the row's own class by a rank-one step, and ε a little; see
-`suffice.generative.gaussians_without`.
+`suffice.generative.leave_one_out.gaussians`.
 
 Reference: Chan, Golub and LeVeque, "Algorithms for computing the sample variance" (1983).
 """
@@ -28,24 +28,24 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_within, rounded_down
+from suffice.fitting.files.registry import register
 from suffice.fitting.one_pass import Solved
-from suffice.fitting.registry import register
-from suffice.generative.gaussians import (
+from suffice.generative.leave_one_out.gaussians import log_densities_without
+from suffice.generative.leave_one_out.rows import LeftOut
+from suffice.generative.naive_bayes.base import NaiveBayes
+from suffice.generative.naive_bayes.gaussians import (
     SMALLEST_VARIANCE,
     gaussians,
     guaranteed_error,
     log_densities,
 )
-from suffice.generative.gaussians_without import log_densities_without
-from suffice.generative.left_out import LeftOut
-from suffice.generative.naive_bayes import NaiveBayes
-from suffice.generative.priors import given_priors
-from suffice.generative.semi_supervised import EM_CONSTRAINTS
+from suffice.generative.naive_bayes.priors import given_priors
+from suffice.generative.naive_bayes.unlabelled_rows import EM_CONSTRAINTS
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
-from suffice.statistics.class_moments import ClassMoments
-from suffice.statistics.column_moments import ColumnMoments
-from suffice.statistics.moments import Precision
+from suffice.statistics.moments.by_class import ClassMoments
+from suffice.statistics.moments.columns import ColumnMoments
+from suffice.statistics.moments.full import Precision
 
 register(ColumnMoments)
 register(ClassMoments)

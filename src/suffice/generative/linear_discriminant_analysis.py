@@ -10,7 +10,8 @@ with x̄ = Σ πₖ μₖ.  For two classes the boundary is w·x + w₀ = 0 with
 weights and one scatter about the means are sufficient: the moments that least squares go by.
 
 **Directions.**  Those in which the classes are furthest apart for their spread maximise
-vᵀ B v / vᵀ Σ v with B the covariance between classes (`suffice.generative.directions`).
+vᵀ B v / vᵀ Σ v with B the covariance between classes
+(`suffice.generative.discriminant.directions`).
 
 **Where Σ is singular** (fewer rows than columns, columns that depend on others), Σ⁻¹ is the
 pseudo-inverse: directions in which no class varies are left out, and the certificate tells.
@@ -19,7 +20,8 @@ pseudo-inverse: directions in which no class varies are left out, and the certif
 less the means of their classes, Σ = Aᵀ A + diag(t): each class is shrunk by an amount of its own,
 towards variances of its own, and the sum of what they are shrunk towards is a diagonal again.
 Columns divided by √t make Σ the identity but for the span of the rows, and that is solved from
-their singular values (`suffice.generative.wide_shapes`, `suffice.generative.wide_directions`).
+their singular values (`suffice.generative.discriminant.wide_shapes`,
+`suffice.generative.discriminant.wide_directions`).
 
 References: Fisher, "The use of multiple measurements in taxonomic problems" (1936); Hastie,
 Tibshirani and Friedman, "The Elements of Statistical Learning" (2009), section 4.3.
@@ -44,8 +46,8 @@ from suffice.engines.workers import one_blas_thread
 from suffice.fitting.one_pass import Solved
 from suffice.fitting.requests import Passes
 from suffice.fitting.transforming import SourceTransformer
-from suffice.generative.directions import Directions, directions_of, solve_directions
-from suffice.generative.discriminant import (
+from suffice.generative.discriminant.axes import principal_axes
+from suffice.generative.discriminant.base import (
     OF_CLASSES,
     POOLED,
     UP_TO_FOURTH,
@@ -57,16 +59,22 @@ from suffice.generative.discriminant import (
     negligible,
     note_of_doubt,
 )
-from suffice.generative.discriminant_without import linear_without
-from suffice.generative.principal_axes import principal_axes
-from suffice.generative.shrinkage import Covariance, Rule, covariance, pooled, shrunk_covariance
-from suffice.generative.whitening import Frame, row_lengths
-from suffice.generative.wide_directions import wide_directions
-from suffice.generative.wide_rows import ClassRows, from_rows, is_wide
-from suffice.generative.wide_shapes import of_all_rows, solution_of, within_classes
+from suffice.generative.discriminant.directions import Directions, directions_of, solve_directions
+from suffice.generative.discriminant.shrinkage import (
+    Covariance,
+    Rule,
+    covariance,
+    pooled,
+    shrunk_covariance,
+)
+from suffice.generative.discriminant.whitening import Frame, row_lengths
+from suffice.generative.discriminant.wide_directions import wide_directions
+from suffice.generative.discriminant.wide_rows import ClassRows, from_rows, is_wide
+from suffice.generative.discriminant.wide_shapes import of_all_rows, solution_of, within_classes
+from suffice.generative.leave_one_out.discriminants import linear_without
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources import Block, MappedSource, Source
-from suffice.statistics.class_moments import ClassMoments
+from suffice.statistics.moments.by_class import ClassMoments
 
 FAR_APART = 30.0
 """Deviations of a class from the centre beyond which lines lose more than three digits."""

@@ -17,10 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
+from suffice.fitting.files.registry import register
 from suffice.fitting.one_pass import Solved
-from suffice.fitting.registry import register
-from suffice.generative.class_counts import present_rows
-from suffice.generative.column_kinds import (
+from suffice.fitting.text_columns import TakesText
+from suffice.generative.gaussian_nb import SMALL
+from suffice.generative.leave_one_out.rows import LeftOut
+from suffice.generative.naive_bayes.base import NaiveBayes
+from suffice.generative.naive_bayes.column_kinds import (
     KINDS,
     categorical_columns,
     columns_of,
@@ -28,20 +31,17 @@ from suffice.generative.column_kinds import (
     refuse_text,
     with_named,
 )
-from suffice.generative.gaussian_nb import SMALL
-from suffice.generative.left_out import LeftOut
-from suffice.generative.mixed_parts import (
+from suffice.generative.naive_bayes.counts import present_rows
+from suffice.generative.naive_bayes.mixed_parts import (
     MODELS,
     least_categories,
     proved_together,
     unfitted_part,
 )
-from suffice.generative.mixed_rows import TakesText
-from suffice.generative.naive_bayes import NaiveBayes
-from suffice.generative.semi_supervised import EM_CONSTRAINTS
+from suffice.generative.naive_bayes.unlabelled_rows import EM_CONSTRAINTS
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
-from suffice.statistics.moments import Precision
+from suffice.statistics.moments.full import Precision
 from suffice.statistics.side_by_side import SideBySide
 
 register(SideBySide)

@@ -24,13 +24,13 @@ from numpy.typing import ArrayLike
 
 from suffice.bayes import DirichletCategorical
 from suffice.fitting.one_pass import Solved
-from suffice.generative.class_counts import certified, weighed
-from suffice.generative.count_nb import CountNB
-from suffice.generative.left_out import LeftOut
-from suffice.generative.log_linear import log_linear
-from suffice.generative.own_cells import OwnCells
+from suffice.generative.leave_one_out.counts import OwnCells
+from suffice.generative.leave_one_out.rows import LeftOut
+from suffice.generative.naive_bayes.count_nb import CountNB
+from suffice.generative.naive_bayes.counts import certified, weighed
+from suffice.generative.naive_bayes.log_linear import log_linear
 from suffice.numerics.double_double import Array
-from suffice.statistics.class_sums import ClassSums
+from suffice.statistics.counts.sums_by_class import ClassSums
 
 
 class MultinomialNB(CountNB):

@@ -30,14 +30,14 @@ from sklearn.utils._param_validation import Interval
 
 from suffice.bayes import GammaPoisson
 from suffice.fitting.one_pass import Solved
-from suffice.generative.class_counts import certified, weighed, with_borrowed
-from suffice.generative.count_nb import CountNB
-from suffice.generative.left_out import LeftOut
-from suffice.generative.log_linear import log_linear
-from suffice.generative.own_cells import own_likelihood, rows_that_borrow
-from suffice.generative.smoothing import pseudo_counts
+from suffice.generative.leave_one_out.counts import own_likelihood, rows_that_borrow
+from suffice.generative.leave_one_out.rows import LeftOut
+from suffice.generative.naive_bayes.count_nb import CountNB
+from suffice.generative.naive_bayes.counts import certified, weighed, with_borrowed
+from suffice.generative.naive_bayes.log_linear import log_linear
+from suffice.generative.naive_bayes.smoothing import pseudo_counts
 from suffice.numerics.double_double import Array
-from suffice.statistics.class_sums import ClassSums
+from suffice.statistics.counts.sums_by_class import ClassSums
 
 
 class PoissonNB(CountNB):

@@ -5,13 +5,14 @@
     log p(x, y = k) = −½ [(x − μₖ)ᵀ Σₖ⁻¹ (x − μₖ) + log |Σₖ|] + log πₖ + constant
 
 Weight, mean and scatter of each class are sufficient.  Against few rows, Σₖ is shrunk
-(`suffice.generative.shrinkage`) or regularised, (1 − r) Σₖ + r I with r = `reg_param`.
+(`suffice.generative.discriminant.shrinkage`) or regularised, (1 − r) Σₖ + r I with r = `reg_param`.
 
 **Where Σₖ is singular** (a class with no more rows than columns, a column that is constant in it),
-it is completed by the covariance of all classes together (`suffice.generative.class_shape`).
+it is completed by the covariance of all classes together
+(`suffice.generative.discriminant.class_shape`).
 
 **Fewer rows than columns.**  Beyond a thousand columns, all of this happens within the span of the
-rows (`suffice.generative.wide_shapes`).
+rows (`suffice.generative.discriminant.wide_shapes`).
 
 Reference: Friedman, "Regularized discriminant analysis" (1989).
 """
@@ -28,8 +29,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from suffice.engines.workers import one_blas_thread
 from suffice.fitting.one_pass import Solved
 from suffice.fitting.requests import Passes
-from suffice.generative.class_shape import shape_of
-from suffice.generative.discriminant import (
+from suffice.generative.discriminant.axes import principal_axes, signed
+from suffice.generative.discriminant.base import (
     OF_CLASSES,
     UP_TO_FOURTH,
     Discriminant,
@@ -40,16 +41,16 @@ from suffice.generative.discriminant import (
     negligible,
     note_of_doubt,
 )
-from suffice.generative.discriminant_without import quadratic_without
-from suffice.generative.principal_axes import principal_axes, signed
-from suffice.generative.shrinkage import Rule, pooled, shrunk_covariance
-from suffice.generative.whitening import Frame, Stretch
-from suffice.generative.wide_rows import ClassRows, from_rows, is_wide, spreads
-from suffice.generative.wide_shapes import spanned, wide_shapes
+from suffice.generative.discriminant.class_shape import shape_of
+from suffice.generative.discriminant.shrinkage import Rule, pooled, shrunk_covariance
+from suffice.generative.discriminant.whitening import Frame, Stretch
+from suffice.generative.discriminant.wide_rows import ClassRows, from_rows, is_wide, spreads
+from suffice.generative.discriminant.wide_shapes import spanned, wide_shapes
+from suffice.generative.leave_one_out.discriminants import quadratic_without
 from suffice.numerics.cached import cached_property
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
-from suffice.statistics.class_moments import ClassMoments
+from suffice.statistics.moments.by_class import ClassMoments
 
 
 class QuadraticDiscriminantAnalysis(Discriminant):

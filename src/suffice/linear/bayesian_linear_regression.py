@@ -35,14 +35,23 @@ from suffice.bayes.priors.coefficients import CoefficientPrior
 from suffice.engines.workers import one_blas_thread
 from suffice.fitting.one_pass import Solved
 from suffice.fitting.trace import Trace
-from suffice.linear.credible import CredibleInterval, Draws, Noise, certify, draw, interval_of
-from suffice.linear.evidence import (
+from suffice.linear.bayesian.evidence import (
     Best,
     best_posterior,
     log_evidence,
     log_evidence_of_unknown_noise,
 )
-from suffice.linear.least_squares import (
+from suffice.linear.bayesian.intervals import (
+    CredibleInterval,
+    Draws,
+    Noise,
+    certify,
+    draw,
+    interval_of,
+)
+from suffice.linear.bayesian.posterior import Posterior, Solver, posterior, spread_with, with_prior
+from suffice.linear.least_squares.base import MOST_COLUMNS, LeastSquaresModel
+from suffice.linear.least_squares.least_squares import (
     PROVED_ERROR,
     NormalEquations,
     Spread,
@@ -51,11 +60,9 @@ from suffice.linear.least_squares import (
     wants_more_digits,
 )
 from suffice.linear.linear_regression import row_squares
-from suffice.linear.model import MOST_COLUMNS, LeastSquaresModel
-from suffice.linear.posterior import Posterior, Solver, posterior, spread_with, with_prior
 from suffice.numerics.double_double import Array
 from suffice.sources import Source
-from suffice.statistics.moments import NOTHING, Moments
+from suffice.statistics.moments.full import NOTHING, Moments
 
 ACCEPTED_ERROR = 1e-6
 """Relative error of V and bₙ up to which float64 moments do."""

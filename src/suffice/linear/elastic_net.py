@@ -25,14 +25,19 @@ from sklearn.utils.validation import check_is_fitted
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.one_pass import Solved
 from suffice.fitting.requests import Found, Gather, Passes
-from suffice.linear.grid import Line
-from suffice.linear.least_squares import wants_more_digits
-from suffice.linear.model import MOST_COLUMNS, LeastSquaresModel
-from suffice.linear.penalised_moments import SparseSolution, Strength, solve_path, targets_of
-from suffice.linear.working_set import columns_of
+from suffice.linear.lasso_solvers.from_columns import columns_of
+from suffice.linear.lasso_solvers.from_moments import (
+    SparseSolution,
+    Strength,
+    solve_path,
+    targets_of,
+)
+from suffice.linear.least_squares.base import MOST_COLUMNS, LeastSquaresModel
+from suffice.linear.least_squares.least_squares import wants_more_digits
+from suffice.linear.least_squares.many_penalties import Line
 from suffice.numerics.double_double import Array
 from suffice.sources import Source
-from suffice.statistics.moments import NOTHING, Moments
+from suffice.statistics.moments.full import NOTHING, Moments
 
 BEYOND_FLOAT64 = (
     "the coefficients are beyond float64's range: a column is too small, or the target "

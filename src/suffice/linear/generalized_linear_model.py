@@ -27,23 +27,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.fitting.regression import explained
 from suffice.fitting.requests import Found, Pass, Passes, needed
-from suffice.linear.descent import Minimum, Search
-from suffice.linear.glm_inference import GeneralizedInference
-from suffice.linear.glm_loss import GeneralizedLoss, chosen_link, chosen_response
-from suffice.linear.glm_start import first_guess, total_weight
-from suffice.linear.glm_target import checked_sums, offset_of, place_of, target_of
-from suffice.linear.goodness import look_back
-from suffice.linear.gradient_descent import CONSTRAINTS, SOLVERS, Descending
-from suffice.linear.iterative_model import IterativeLinearModel
-from suffice.linear.links import LINKS, Link
-from suffice.linear.methods import Chosen
-from suffice.linear.objective import Objective, Target, present
-from suffice.linear.response import Response
-from suffice.linear.responses import Binomial
-from suffice.linear.survey import Survey
+from suffice.linear.glm.goodness_of_fit import look_back
+from suffice.linear.glm.links import LINKS, Link
+from suffice.linear.glm.loss import GeneralizedLoss, chosen_link, chosen_response
+from suffice.linear.glm.responses.base import Response
+from suffice.linear.glm.responses.named import Binomial
+from suffice.linear.glm.start import first_guess, total_weight
+from suffice.linear.glm.target import checked_sums, offset_of, place_of, target_of
+from suffice.linear.inference.glm import GeneralizedInference
+from suffice.linear.solvers.base import IterativeLinearModel
+from suffice.linear.solvers.choose import Chosen
+from suffice.linear.solvers.gradient_descent import CONSTRAINTS, SOLVERS, Descending
+from suffice.linear.solvers.line_search import Minimum, Search
+from suffice.linear.solvers.objective import Objective, Target, present
+from suffice.linear.solvers.sample import Survey
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
-from suffice.statistics.moments import NOTHING
+from suffice.statistics.moments.full import NOTHING
 from suffice.statistics.sums import Sums
 
 METHODS = {
@@ -65,12 +65,12 @@ class GeneralizedLinearModel(GeneralizedInference, RegressorMixin, IterativeLine
     family : str or Response, default="gaussian"
         How the target scatters: "gaussian", "binomial", "poisson", "gamma", "exponential",
         "inverse_gaussian", "tweedie" or "negative_binomial", or an object of
-        `suffice.linear.responses`.  A binomial target holds 0 and 1, shares of successes, or two
-        columns that count successes and failures.
+        `suffice.linear.glm.responses.named`.  A binomial target holds 0 and 1, shares of successes,
+        or two columns that count successes and failures.
     link : str or Link, default="default"
         "identity", "log", "logit", "probit", "cloglog", "loglog", "inverse", "inverse_squared",
-        "sqrt", or an object of `suffice.linear.links` such as ``Power(0.3)``.  "canonical" is the
-        one that makes η the natural parameter; "default" is the canonical one too, but for
+        "sqrt", or an object of `suffice.linear.glm.links` such as ``Power(0.3)``.  "canonical" is
+        the one that makes η the natural parameter; "default" is the canonical one too, but for
         Gamma, exponential, Tweedie and negative binomial targets, where it is "log".
     alpha : float, default=0.0
         Penalty on θ, scaled as in scikit-learn's `PoissonRegressor`: the mean of half the

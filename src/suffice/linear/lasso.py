@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from suffice.linear.elastic_net import ElasticNet
-from suffice.linear.penalised_moments import Strength
+from suffice.linear.lasso_solvers.from_moments import Strength
 
 
 class Lasso(ElasticNet):

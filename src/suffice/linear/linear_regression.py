@@ -21,12 +21,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.workers import one_blas_thread
-from suffice.linear.covariance import checked_kind
-from suffice.linear.gradient_descent import CONSTRAINTS, SOLVERS
-from suffice.linear.least_squares import spread
-from suffice.linear.model import LeastSquaresModel
-from suffice.linear.regression_summary import RegressionSummary, summarize_fit
-from suffice.linear.summary import checked_level
+from suffice.linear.inference.least_squares import RegressionSummary, summarize_fit
+from suffice.linear.inference.sandwich import checked_kind
+from suffice.linear.inference.summary import checked_level
+from suffice.linear.least_squares.base import LeastSquaresModel
+from suffice.linear.least_squares.least_squares import spread
+from suffice.linear.solvers.gradient_descent import CONSTRAINTS, SOLVERS
 from suffice.numerics.double_double import Array
 
 
@@ -55,7 +55,7 @@ class LinearRegression(LeastSquaresModel):
     batch_size : int, default=1
         Rows of a step of "sgd"; 1 is the LMS rule.
     learning_rate : {"auto", "constant", "invscaling"}, default="auto"
-        How long the steps of "gd" and "sgd" are: see `suffice.linear.gradient_descent`.
+        How long the steps of "gd" and "sgd" are: see `suffice.linear.solvers.gradient_descent`.
     eta0 : float, optional
         Their first length; by default what the curvature allows.
     power_t : float, default=0.5

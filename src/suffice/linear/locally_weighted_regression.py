@@ -5,7 +5,7 @@
 for every query q anew; the prediction at q is b.  There is nothing to learn beforehand: the model
 keeps its rows.  A small bandwidth τ follows the data closely, a large one tends to one plane
 for all.  With `degree=0` there is no β, and b is the weighted mean of the targets (Nadaraya and
-Watson).  How the many small systems are solved is told in `suffice.linear.local_solution`.
+Watson).  How the many small systems are solved is told in `suffice.linear.local.solution`.
 
 References: Cleveland and Devlin, "Locally weighted regression" (1988); Fan and Gijbels, "Local
 polynomial modelling and its applications" (1996).
@@ -27,18 +27,18 @@ from suffice.fitting.certificate import Certificate
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.regression import Regressor, as_columns
 from suffice.fitting.requests import Found, Gather, Passes
-from suffice.linear.local_moments import Rule
-from suffice.linear.local_rows import (
+from suffice.linear.local.moments import Rule
+from suffice.linear.local.rows import (
     FARTHEST,
     LEAF,
     Floats,
     LocalRows,
     column_deviations,
 )
-from suffice.linear.local_solution import predict_block
+from suffice.linear.local.solution import predict_block
 from suffice.numerics.spatial import spatial_order
 from suffice.sources import Source, block_rows
-from suffice.sources.query_blocks import QueryBlocks
+from suffice.sources.memory.query_blocks import QueryBlocks
 
 MOST_BYTES = 2 << 30
 """What a model may keep of its rows."""

@@ -28,17 +28,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from suffice.fitting.classification import Classifier
 from suffice.fitting.requests import Found, Passes
 from suffice.fitting.trace import Trace
-from suffice.linear.class_likelihood import last_pass
-from suffice.linear.descent import STOPPED, Minimum, Search
-from suffice.linear.duality import duality_gap
-from suffice.linear.gradient_descent import CONSTRAINTS, Descending
-from suffice.linear.iterative_model import IterativeLinearModel
-from suffice.linear.logistic_inference import LogisticInference
-from suffice.linear.losses import COMPILED_FROM, Logistic, Softmax
-from suffice.linear.methods import Chosen, minimise
-from suffice.linear.objective import Objective, Target
-from suffice.linear.separation import separating_direction
-from suffice.linear.survey import Survey
+from suffice.linear.inference.logistic import LogisticInference
+from suffice.linear.inference.logistic_likelihood import last_pass
+from suffice.linear.solvers.base import IterativeLinearModel
+from suffice.linear.solvers.choose import Chosen, minimise
+from suffice.linear.solvers.gradient_descent import CONSTRAINTS, Descending
+from suffice.linear.solvers.line_search import STOPPED, Minimum, Search
+from suffice.linear.solvers.logistic_duality_gap import duality_gap
+from suffice.linear.solvers.losses import COMPILED_FROM, Logistic, Softmax
+from suffice.linear.solvers.objective import Objective, Target
+from suffice.linear.solvers.sample import Survey
+from suffice.linear.solvers.separation import separating_direction
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
 

@@ -32,13 +32,13 @@ from suffice.fitting.estimator import Estimator
 from suffice.fitting.requests import Found, Pass, Passes, needed
 from suffice.fitting.transaction import all_or_nothing
 from suffice.linear.logistic_regression import class_weights, encode
-from suffice.linear.perceptron_passes import Trained, Training, certificate, split
-from suffice.linear.perceptron_rule import Rule, Separation, Weights
-from suffice.linear.survey import Survey
+from suffice.linear.solvers.perceptron_epochs import Trained, Training, certificate, split
+from suffice.linear.solvers.perceptron_rule import Rule, Separation, Weights
+from suffice.linear.solvers.sample import Survey
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
-from suffice.statistics.labels import coded
-from suffice.statistics.moments import NOTHING
+from suffice.statistics.counts.labels import coded
+from suffice.statistics.moments.full import NOTHING
 
 
 class Perceptron(Classifier, Estimator):

@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.linear.gradient_descent import CONSTRAINTS, SOLVERS
-from suffice.linear.least_squares import solve
-from suffice.linear.model import LeastSquaresModel
+from suffice.linear.least_squares.base import LeastSquaresModel
+from suffice.linear.least_squares.least_squares import solve
+from suffice.linear.solvers.gradient_descent import CONSTRAINTS, SOLVERS
 from suffice.numerics.double_double import Array
 from suffice.sources import Source
 
@@ -78,7 +78,7 @@ class Ridge(LeastSquaresModel):
     batch_size : int, default=1
         Rows of a step of "sgd"; 1 is the LMS rule.
     learning_rate : {"auto", "constant", "invscaling"}, default="auto"
-        How long the steps of "gd" and "sgd" are: see `suffice.linear.gradient_descent`.
+        How long the steps of "gd" and "sgd" are: see `suffice.linear.solvers.gradient_descent`.
     eta0 : float, optional
         Their first length; by default what the curvature allows.
     power_t : float, default=0.5

@@ -22,14 +22,14 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import StrOptions
 
 from suffice.fitting.classification import Classifier, labels_of
-from suffice.neighbors.model import NeighborsModel
+from suffice.neighbors.base import NeighborsModel
 from suffice.neighbors.questions import Neighborhoods
-from suffice.neighbors.search import Floats, Integers
+from suffice.neighbors.search.choose import Floats, Integers
 from suffice.neighbors.weighting import Weights, neighbor_weights
 from suffice.sources import Block, Source
-from suffice.sources.query_blocks import QueryBlocks
-from suffice.statistics.labels import coded
-from suffice.statistics.rows_and_targets import RowsAndTargets
+from suffice.sources.memory.query_blocks import QueryBlocks
+from suffice.statistics.counts.labels import coded
+from suffice.statistics.rows.with_targets import RowsAndTargets
 
 
 class KNeighborsClassifier(MultiOutputMixin, Classifier, Neighborhoods, NeighborsModel):

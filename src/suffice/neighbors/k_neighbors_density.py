@@ -21,11 +21,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import DensityMixin
 
-from suffice.neighbors.model import NeighborsModel
+from suffice.neighbors.base import NeighborsModel
 from suffice.neighbors.questions import Neighborhoods
-from suffice.neighbors.search import Floats, Integers
+from suffice.neighbors.search.choose import Floats, Integers
 from suffice.sources import Block, Source
-from suffice.statistics.rows_and_targets import RowsAndTargets
+from suffice.statistics.rows.with_targets import RowsAndTargets
 
 
 class KNeighborsDensity(DensityMixin, Neighborhoods, NeighborsModel):

@@ -18,13 +18,13 @@ from sklearn.base import MultiOutputMixin
 from sklearn.utils._param_validation import StrOptions
 
 from suffice.fitting.regression import Regressor
-from suffice.neighbors.model import NeighborsModel
+from suffice.neighbors.base import NeighborsModel
 from suffice.neighbors.questions import Neighborhoods
-from suffice.neighbors.search import Floats, Integers
+from suffice.neighbors.search.choose import Floats, Integers
 from suffice.neighbors.weighting import Weights, neighbor_weights
 from suffice.sources import Block, Source
 from suffice.sources.finite import within_range
-from suffice.sources.query_blocks import QueryBlocks
+from suffice.sources.memory.query_blocks import QueryBlocks
 
 
 class KNeighborsRegressor(MultiOutputMixin, Regressor, Neighborhoods, NeighborsModel):

@@ -6,7 +6,7 @@ Every row of the fit carries a window of width h: the density at x is what the w
 around it hold together.  As the number n of rows grows, it tends to the density they come from if
 h → 0 and n hᵈ → ∞.  There is nothing to learn but h: the model is its rows.
 
-Sums are over all rows, exact to rounding; `suffice.kernels.density` tells how.
+Sums are over all rows, exact to rounding; `suffice.kernels.density.smooth` tells how.
 
 References: Parzen, "On estimation of a probability density function and mode" (1962); Silverman,
 "Density estimation" (1986).
@@ -27,10 +27,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.passes import in_order, reduce
+from suffice.fitting.files.registry import register
 from suffice.fitting.one_pass import OnePass, Solved
-from suffice.fitting.registry import register
 from suffice.fitting.trace import Trace
-from suffice.neighbors.bandwidth import (
+from suffice.neighbors.density.bandwidth import (
     LARGEST,
     SMALLEST,
     Choice,
@@ -39,14 +39,14 @@ from suffice.neighbors.bandwidth import (
     choose_bandwidth,
     rule_of_thumb,
 )
-from suffice.neighbors.density_kernels import KERNELS
-from suffice.neighbors.density_proof import proof_of_choice, proof_of_sums
-from suffice.neighbors.windows import log_constants, make_windows
+from suffice.neighbors.density.certificate import proof_of_choice, proof_of_sums
+from suffice.neighbors.density.kernel_sums import log_constants, make_windows
+from suffice.neighbors.density.kernels import KERNELS
 from suffice.sources import Block, Piece, Source
 from suffice.sources.finite import describe_non_finite
-from suffice.statistics.moments import NOTHING, Precision
+from suffice.statistics.moments.full import NOTHING, Precision
+from suffice.statistics.rows.weighted import WeightedRows
 from suffice.statistics.sums import Sums
-from suffice.statistics.weighted_rows import WeightedRows
 
 register(WeightedRows)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from suffice.neighbors.search import Floats, Integers, Search
+from suffice.neighbors.search.choose import Floats, Integers, Search
 
 
 class Neighborhoods:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.kernels.exact import split_slices
+from suffice.kernels.sums.exact import split_slices
 from suffice.numerics.double_double import Array, DoubleDouble, quick_two_sum, two_sum
 
 MOST_SLICES = 6

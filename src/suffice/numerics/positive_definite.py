@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.linalg import lapack
 
-from suffice.kernels.exact import double_double_matvec, downdate
+from suffice.kernels.sums.exact import double_double_matvec, downdate
 from suffice.numerics.cached import cached_property
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
 

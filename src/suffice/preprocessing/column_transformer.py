@@ -21,7 +21,7 @@ from suffice.fitting.estimator import Estimator
 from suffice.fitting.transaction import all_or_nothing
 from suffice.fitting.transforming import SourceTransformer
 from suffice.sources import Columns, MappedSource, Source
-from suffice.sources.mixed import NUMBER, TEXT, kinds_of
+from suffice.sources.memory.mixed import NUMBER, TEXT, kinds_of
 
 __all__ = ["ColumnTransformer", "make_column_selector", "make_column_transformer"]
 

@@ -16,9 +16,9 @@ from scipy.sparse import issparse
 
 from suffice.fitting.categories import is_missing
 from suffice.numerics.double_double import Array
-from suffice.sources.mixed import TEXT
-from suffice.statistics.moments import Precision
-from suffice.statistics.value_counts import ValueCounts
+from suffice.sources.memory.mixed import TEXT
+from suffice.statistics.counts.values import ValueCounts
+from suffice.statistics.moments.full import Precision
 
 KEPT = {
     "mean": "the moments of each column",

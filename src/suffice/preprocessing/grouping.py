@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.fitting.categories import inner, is_nan
-from suffice.fitting.registry import register
+from suffice.fitting.files.registry import register
 from suffice.numerics.double_double import Array
-from suffice.statistics.distinct import distinct, locate
+from suffice.statistics.counts.distinct import distinct, locate
 
 Codes = NDArray[np.int64]
 

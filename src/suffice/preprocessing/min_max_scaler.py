@@ -15,13 +15,13 @@ from scipy.sparse import issparse
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from suffice.fitting.files.registry import register
 from suffice.fitting.one_pass import Solved
-from suffice.fitting.registry import register
 from suffice.preprocessing.transformer import FLOATS, Transformer, exactly
 from suffice.sources import Block, Source
-from suffice.sources.mapped import MappedSource
+from suffice.sources.derived.mapped import MappedSource
 from suffice.statistics.extremes import Extremes
-from suffice.statistics.moments import NOTHING, Precision
+from suffice.statistics.moments.full import NOTHING, Precision
 
 register(Extremes)
 

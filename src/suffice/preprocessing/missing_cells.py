@@ -16,8 +16,8 @@ from scipy.sparse import csr_array, hstack, issparse
 from suffice.fitting.categories import is_missing
 from suffice.fitting.tables import object_column
 from suffice.sources import Columns
-from suffice.sources.frames import FrameSource, is_frame
-from suffice.sources.sparse import canonical_csr, csr_on
+from suffice.sources.memory.frames import FrameSource, is_frame
+from suffice.sources.memory.sparse import canonical_csr, csr_on
 
 Mask = NDArray[np.bool_]
 

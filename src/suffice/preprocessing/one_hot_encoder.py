@@ -20,19 +20,19 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from suffice.fitting.categories import aligned, common_form, shown
+from suffice.fitting.files.registry import register
 from suffice.fitting.inputs import refuse_strangers
 from suffice.fitting.one_pass import Solved
-from suffice.fitting.registry import register
 from suffice.fitting.rounded import refuse_rounded, rounds_integers
 from suffice.fitting.tables import Table, has_large, table_of
 from suffice.preprocessing.grouping import Codes, Grouped, grouped, listed, rare, with_drop
 from suffice.preprocessing.transformer import NamesColumns, Transformer, exactly
 from suffice.sources import Block, Columns, Source, as_source
-from suffice.sources.frames import is_frame
-from suffice.sources.sparse import csr_on
-from suffice.statistics.distinct import distinct, locate
-from suffice.statistics.moments import NOTHING, Precision
-from suffice.statistics.value_counts import ValueCounts, refuse_infinity
+from suffice.sources.memory.frames import is_frame
+from suffice.sources.memory.sparse import csr_on
+from suffice.statistics.counts.distinct import distinct, locate
+from suffice.statistics.counts.values import ValueCounts, refuse_infinity
+from suffice.statistics.moments.full import NOTHING, Precision
 
 register(ValueCounts)
 

@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from suffice.fitting.categories import is_missing
 from suffice.fitting.certificate import Certificate, rounded_down
+from suffice.fitting.files.registry import register
 from suffice.fitting.one_pass import Solved
-from suffice.fitting.registry import register
 from suffice.fitting.requests import Passes
 from suffice.numerics.double_double import Array
 from suffice.preprocessing.fill_values import Gathered, check_kept, constant, kinds_only, typical
@@ -29,14 +29,14 @@ from suffice.preprocessing.missing_cells import blanked, fill, refuse_nan, rows_
 from suffice.preprocessing.standard_scaler import Scaling, column_moments
 from suffice.preprocessing.transformer import FLOATS, NamesColumns, Transformer, exactly
 from suffice.sources import Block, Columns, Source
-from suffice.sources.frames import is_frame
-from suffice.sources.mixed import NUMBER
-from suffice.sources.sparse import canonical_csr
-from suffice.statistics.column_moments import ColumnMoments
-from suffice.statistics.moments import NOTHING, Precision
+from suffice.sources.memory.frames import is_frame
+from suffice.sources.memory.mixed import NUMBER
+from suffice.sources.memory.sparse import canonical_csr
+from suffice.statistics.base import present
+from suffice.statistics.counts.values import ValueCounts, refuse_infinity
+from suffice.statistics.moments.columns import ColumnMoments
+from suffice.statistics.moments.full import NOTHING, Precision
 from suffice.statistics.observed import Observed
-from suffice.statistics.present import present
-from suffice.statistics.value_counts import ValueCounts, refuse_infinity
 
 register(Observed)
 

@@ -17,17 +17,17 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from suffice.fitting.certificate import Certificate, rounded_down
+from suffice.fitting.files.registry import register
 from suffice.fitting.one_pass import Solved
-from suffice.fitting.registry import register
 from suffice.fitting.requests import Passes
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.preprocessing.transformer import FLOATS, Transformer, in_memory
 from suffice.sources import Block, Source
-from suffice.sources.mapped import MappedSource
-from suffice.sources.sparse import csr_on
-from suffice.statistics.column_moments import ColumnMoments
-from suffice.statistics.moments import NOTHING, Moments, Precision
-from suffice.statistics.present import present
+from suffice.sources.derived.mapped import MappedSource
+from suffice.sources.memory.sparse import csr_on
+from suffice.statistics.base import present
+from suffice.statistics.moments.columns import ColumnMoments
+from suffice.statistics.moments.full import NOTHING, Moments, Precision
 
 register(ColumnMoments)
 

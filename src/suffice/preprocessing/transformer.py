@@ -28,7 +28,7 @@ from suffice.fitting.inputs import refuse_strangers
 from suffice.fitting.one_pass import OnePass
 from suffice.fitting.transforming import SourceTransformer
 from suffice.sources import Columns, MappedSource, Source, as_source
-from suffice.sources.frames import is_frame
+from suffice.sources.memory.frames import is_frame
 
 FLOATS = [np.float64, np.float32, np.float16]
 

@@ -17,17 +17,17 @@ from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
+from suffice.fitting.files.registry import saved_private
 from suffice.fitting.one_pass import OnePass
-from suffice.fitting.registry import saved_private
 from suffice.fitting.trace import Trace
-from suffice.linear.model import LeastSquaresModel
+from suffice.linear.least_squares.base import LeastSquaresModel
 from suffice.preprocessing import StandardScaler
 from suffice.sources import Source
-from suffice.statistics.class_moments import ClassMoments
-from suffice.statistics.fourth_moments import FourthMoments
-from suffice.statistics.labelled_moments import LabelledMoments
-from suffice.statistics.moments import Moments
-from suffice.statistics.pooled_moments import PooledMoments
+from suffice.statistics.moments.by_class import ClassMoments
+from suffice.statistics.moments.fourth import FourthMoments
+from suffice.statistics.moments.full import Moments
+from suffice.statistics.moments.labelled import LabelledMoments
+from suffice.statistics.moments.pooled import PooledMoments
 
 STEP = "moments of folds"
 """What a fitted estimator's trace says about where it comes from."""

@@ -17,7 +17,6 @@ from sklearn.utils import indexable
 from suffice.selection.candidates import Candidate
 from suffice.selection.folds import Folds
 from suffice.selection.leave_one_out import LeaveOneOut, can_leave_one_out, scores_of_rows
-from suffice.selection.plan import only_weight, plan, prepared, readable_again
 from suffice.selection.search import ScikitLearns
 from suffice.selection.sklearn_parts import (
     aggregate_score_dicts,
@@ -28,6 +27,7 @@ from suffice.selection.sklearn_parts import (
     scorers_by_name,
     warn_or_raise_about_fit_failures,
 )
+from suffice.selection.strategy import only_weight, plan, prepared, readable_again
 from suffice.sources import Source
 
 

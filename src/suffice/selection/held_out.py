@@ -23,7 +23,7 @@ from suffice.selection.sklearn_parts import (
     scorers_by_name,
 )
 from suffice.sources import Block, Source
-from suffice.sources.subset import rows_of
+from suffice.sources.derived.subset import rows_of
 
 if TYPE_CHECKING:
     from suffice.selection.search import OnePassSearch

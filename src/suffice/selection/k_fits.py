@@ -16,7 +16,7 @@ from suffice.selection.folds import Folds
 from suffice.selection.held_out import score_source
 from suffice.sources import Source
 from suffice.sources.base import Piece
-from suffice.sources.subset import SubsetSource
+from suffice.sources.derived.subset import SubsetSource
 
 
 @dataclass

@@ -29,13 +29,13 @@ from sklearn.metrics import (
 
 from suffice.engines.passes import map_rows
 from suffice.fitting.regression import as_columns
-from suffice.linear.least_squares import normal_equations, spread
-from suffice.linear.model import LeastSquaresModel
+from suffice.linear.least_squares.base import LeastSquaresModel
+from suffice.linear.least_squares.least_squares import normal_equations, spread
 from suffice.numerics.double_double import Array
 from suffice.selection.candidates import Candidate
 from suffice.selection.sklearn_parts import parts_of_scorer
 from suffice.sources import Block, Source
-from suffice.sources.subset import SubsetSource
+from suffice.sources.derived.subset import SubsetSource
 
 TOO_CLOSE = 1e-3
 """Below this, 1 − w h says that a row alone decides a direction, and dividing by it costs digits.

@@ -21,11 +21,11 @@ from sklearn.metrics import (
 )
 
 from suffice.fitting.regression import explained
-from suffice.linear.grid import Line
+from suffice.linear.least_squares.many_penalties import Line
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.numerics.positive_definite import product
 from suffice.selection.sklearn_parts import parts_of_scorer
-from suffice.statistics.moments import Moments
+from suffice.statistics.moments.full import Moments
 
 ACCEPTED_ERROR = 1e-10
 """Bound on the relative error of a sum of squares up to which it stands for the rows."""

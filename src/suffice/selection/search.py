@@ -20,16 +20,16 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from suffice.engines.workers import one_blas_thread
-from suffice.linear.grid import Line, solve_grid
+from suffice.linear.least_squares.many_penalties import Line, solve_grid
 from suffice.selection.candidates import Candidate, NeedsMoreDigits
 from suffice.selection.folds import Folds
 from suffice.selection.held_out import score_in_memory, score_source
 from suffice.selection.scoring import ClosedForm, closed_form, residuals
 from suffice.selection.sklearn_parts import is_multimetric, scorers_by_name
 from suffice.sources import Block, Source
-from suffice.sources.subset import rows_of
-from suffice.statistics.grouped import Grouped, all_but_each, merged
-from suffice.statistics.moments import Precision
+from suffice.sources.derived.subset import rows_of
+from suffice.statistics.by_group import Grouped, all_but_each, merged
+from suffice.statistics.moments.full import Precision
 
 
 class ScikitLearns(Exception):

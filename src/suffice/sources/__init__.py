@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from suffice.sources.arrays import ArraySource
 from suffice.sources.base import Block, Piece, Source, block_rows
-from suffice.sources.columns_source import ColumnsSource
-from suffice.sources.files import FileSource, scan
+from suffice.sources.derived.mapped import MappedSource
 from suffice.sources.finite import describe_non_finite
-from suffice.sources.frames import FrameSource, is_frame
-from suffice.sources.mapped import MappedSource
-from suffice.sources.memory import library
-from suffice.sources.mixed import Columns
-from suffice.sources.sparse import SparseSource
+from suffice.sources.memory.arrays import ArraySource
+from suffice.sources.memory.columns_source import ColumnsSource
+from suffice.sources.memory.frames import FrameSource, is_frame
+from suffice.sources.memory.mixed import Columns
+from suffice.sources.memory.sparse import SparseSource
+from suffice.sources.memory.target import library
+from suffice.sources.scan import FileSource, scan
 
 __all__ = [
     "ArraySource",

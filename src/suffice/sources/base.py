@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.sources.columns import refuse
+from suffice.sources.files.columns import refuse
 
 NOTHING = "every row has weight zero: there is nothing to learn from"
 
@@ -56,7 +56,7 @@ class Block:
     ----------
     X : ndarray of shape (rows, columns), csr_array or Columns
         The features: real numbers of any dtype and stride, possibly read-only; `Columns`
-        (see `suffice.sources.mixed`) where some of them are text.
+        (see `suffice.sources.memory.mixed`) where some of them are text.
     y : ndarray of shape (rows,) or (rows, targets), or None
         The target as the source holds it (numbers, or labels of any kind).
     weight : float64 ndarray of shape (rows,), or None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from suffice.sources.base import Block, Source
-from suffice.sources.mixed import Columns
+from suffice.sources.memory.mixed import Columns
 
 Place = tuple[int, int, float]  # row and column within the block, and the value there
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from suffice.kernels.sparse import sparse_gram
+from suffice.kernels.sums.sparse import sparse_gram
 from suffice.numerics.double_double import Array
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.numerics.double_double import DoubleDouble
-from suffice.statistics.moments import Precision
+from suffice.statistics.moments.full import Precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +25,8 @@ class SideBySide:
     Examples
     --------
     >>> import numpy as np
-    >>> from suffice.statistics.class_moments import ClassMoments
-    >>> from suffice.statistics.class_value_counts import ClassValueCounts
+    >>> from suffice.statistics.moments.by_class import ClassMoments
+    >>> from suffice.statistics.counts.values_by_class import ClassValueCounts
     >>> X, y = np.array([[1.5, 3], [2.5, 3], [7.0, 4]]), np.array(["b", "b", "a"])
     >>> both = SideBySide(
     ...     (ClassMoments.summarize(X[:, :1], y), ClassValueCounts.summarize(X[:, 1:], y))

@@ -30,13 +30,13 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.fitting.certificate import Certificate
+from suffice.fitting.files.registry import register, register_model
 from suffice.fitting.merging import same_value
 from suffice.fitting.one_pass import OnePass, Solved
-from suffice.fitting.registry import register, register_model
 from suffice.fitting.transaction import all_or_nothing
 from suffice.sources import Block
-from suffice.statistics.moments import Precision
-from suffice.statistics.word_counts import WordCounts
+from suffice.statistics.counts.words import WordCounts
+from suffice.statistics.moments.full import Precision
 from suffice.text.vocabulary import chosen_words, given_words
 from suffice.text.words import analyzed, analyzer_of, collected, counted, moved
 

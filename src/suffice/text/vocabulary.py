@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice.statistics.word_counts import WordCounts
+from suffice.statistics.counts.words import WordCounts
 
 
 def chosen_words(

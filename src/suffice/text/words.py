@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 from suffice.fitting.categories import is_nan
-from suffice.sources.frames import is_frame
+from suffice.sources.memory.frames import is_frame
 
 Analyzer = Callable[[Any], Iterable[str]]
 

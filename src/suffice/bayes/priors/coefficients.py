@@ -16,7 +16,7 @@ from scipy import linalg
 
 from suffice.bayes.priors.scatter import PseudoScatter
 from suffice.numerics.double_double import UNIT, Array
-from suffice.statistics.products import LARGEST_SQUARE
+from suffice.statistics.moments.products import LARGEST_SQUARE
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,1 @@
+"""What discriminants are made of: covariances, their axes, and directions."""

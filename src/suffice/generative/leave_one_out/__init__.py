@@ -1,0 +1,1 @@
+"""Generative classifiers without one row, for every row."""

@@ -1,0 +1,1 @@
+"""From Python functions on arrays to compiled kernels, kept between processes."""

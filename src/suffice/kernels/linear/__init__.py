@@ -1,0 +1,1 @@
+"""Kernels of linear models: coordinate descent, stochastic steps, the logistic loss."""

@@ -1,0 +1,1 @@
+"""Kernels of sums over rows, exact or by group."""

@@ -1,0 +1,1 @@
+"""The posterior of Bayesian linear regression, its evidence and its intervals."""

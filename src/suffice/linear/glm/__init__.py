@@ -1,0 +1,1 @@
+"""What a generalised linear model is made of: responses, links, the loss."""

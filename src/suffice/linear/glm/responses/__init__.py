@@ -1,0 +1,1 @@
+"""How a target scatters about its mean."""

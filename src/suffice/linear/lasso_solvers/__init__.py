@@ -1,0 +1,1 @@
+"""How the lasso and the elastic net are solved."""

@@ -1,0 +1,142 @@
+"""Least squares for many penalties at once, from the same moments.
+
+The systems (Sxx + diag λ) θ = Sxy for each λ of a list are scaled to a diagonal of ones,
+inverted together in float64 and refined once.  Each solution is kept only if the bound of
+`suffice.linear.least_squares.least_squares` on its error, evaluated here for all of them together,
+is as good as a single fit in float64 must be; the others are solved one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from suffice.linear.least_squares.least_squares import (
+    ACCEPTED_ERROR,
+    NormalEquations,
+    normal_equations,
+    solve,
+    solve_if_accurate,
+)
+from suffice.numerics.double_double import UNIT, Array, DoubleDouble
+from suffice.statistics.moments.full import Moments
+
+
+class Line(NamedTuple):
+    """A linear prediction.
+
+    Attributes
+    ----------
+    coef : array of shape (columns, targets)
+    intercept : array of shape (targets,)
+    proved : bool
+        Whether a certificate of it would hold.
+    """
+
+    coef: Array
+    intercept: Array
+    proved: bool = True
+
+
+def solve_grid(models: Sequence[Any], moments: Moments) -> list[Line] | None:
+    """What each of some least-squares models predicts when fitted to the same moments.
+
+    Parameters
+    ----------
+    models : sequence of LeastSquaresModel
+        Of the same target and columns; parameters may differ.
+    moments : Moments
+
+    Returns
+    -------
+    One line a model; None if float64 moments do not suffice for one of them.
+    """
+    of_its_own = getattr(type(models[0]), "_solve_grid", None)
+    if of_its_own is not None:
+        found: list[Line] | None = of_its_own(models, moments)
+        return found
+    lines: dict[int, Line] = {}
+    for fit_intercept in {bool(model.fit_intercept) for model in models}:
+        equations = normal_equations(moments, models[0]._n_targets(), fit_intercept)
+        members = [i for i, m in enumerate(models) if bool(m.fit_intercept) == fit_intercept]
+        for i, line in zip(members, _solved([models[i] for i in members], equations), strict=True):
+            if line is None:
+                line = _solved_alone(models[i], equations)
+            if line is None:
+                return None
+            lines[i] = line
+    return [lines[i] for i in range(len(models))]
+
+
+def _solved(models: Sequence[Any], equations: NormalEquations) -> list[Line | None]:
+    """The lines whose penalty is the same for each target, where that is accurate enough."""
+    penalties = np.array([_penalty(model, equations) for model in models])
+    alike = ~np.isnan(penalties).any(axis=1)
+    found: list[Line | None] = [None] * len(models)
+    if alike.any():
+        lines = solve_together(equations, penalties[alike])
+        for i, line in zip(np.flatnonzero(alike), lines, strict=True):
+            found[i] = line
+    return found
+
+
+def _penalty(model: Any, equations: NormalEquations) -> Array:
+    """λ of shape (columns,); NaN where targets have penalties of their own."""
+    alphas = model._alphas(equations.y_mean.shape[0])
+    scale = model._penalty_scale(equations.x_variance) if alphas.any() else 1.0
+    rounded = scale.hi if isinstance(scale, DoubleDouble) else np.asarray(scale)
+    one = alphas[0] if (alphas == alphas[0]).all() else np.nan
+    return np.broadcast_to(one * rounded, equations.x_mean.shape)
+
+
+def _solved_alone(model: Any, equations: NormalEquations) -> Line | None:
+    solver: Callable[..., Any] = solve_if_accurate
+    if isinstance(equations.A, DoubleDouble):
+        solver = solve
+    solutions = model._solve_each(equations, solver)
+    if any(solution is None for solution in solutions):
+        return None
+    coef = np.concatenate([s.coef.round() for s in solutions], axis=1)
+    intercept = np.concatenate([s.intercept.round() for s in solutions])
+    return Line(coef, intercept, all(s.proved for s in solutions))
+
+
+def solve_together(equations: NormalEquations, penalties: Array) -> list[Line | None]:
+    """A line for each λ; None where the error bound is too large.
+
+    Parameters
+    ----------
+    equations : NormalEquations
+    penalties : array of shape (penalties, columns)
+    """
+    A = equations.A.hi if isinstance(equations.A, DoubleDouble) else equations.A
+    B = equations.B.hi if isinstance(equations.B, DoubleDouble) else equations.B
+    d = len(A)
+    diagonal = np.diagonal(A) + penalties
+    if not (diagonal > 0).all():
+        return [None] * len(penalties)
+    scale = 1 / np.sqrt(diagonal)
+    systems = A * scale[:, :, None] * scale[:, None, :]
+    systems[:, np.arange(d), np.arange(d)] = 1.0
+    sides = scale[:, :, None] * B
+    try:
+        inverse = np.linalg.inv(systems)
+    except np.linalg.LinAlgError:
+        return [None] * len(penalties)
+    x = inverse @ sides
+    x += inverse @ (sides - systems @ x)
+    # Errors of the moments, ε g gᵀ, and of the solution, a few roundings of unit columns.
+    g = np.sqrt(equations.x_magnitude) * scale
+    size = np.abs(x)
+    pull = np.einsum("cd,cdt->ct", g, size) + np.sqrt(equations.y_magnitude)
+    error = equations.error_unit * g[:, :, None] * pull[:, None, :]
+    error += 4 * d * UNIT * size.sum(axis=1, keepdims=True)
+    bound = np.abs(inverse) @ error
+    largest = size.max(axis=1, initial=0.0)
+    relative = bound.max(axis=1, initial=0.0) / np.where(largest > 0, largest, 1.0)
+    theta = x * scale[:, :, None]
+    intercepts = equations.y_mean.hi - np.einsum("d,cdt->ct", equations.x_mean.hi, theta)
+    accurate = (relative <= ACCEPTED_ERROR / 10).all(axis=1)
+    return [Line(theta[c], intercepts[c]) if good else None for c, good in enumerate(accurate)]

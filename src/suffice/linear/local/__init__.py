@@ -1,0 +1,1 @@
+"""What locally weighted regression is made of."""

@@ -1,0 +1,1 @@
+"""How the objective of an iterative linear model is minimised."""

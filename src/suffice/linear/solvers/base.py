@@ -1,0 +1,190 @@
+"""What linear models share that are found by passes: survey, objective, method, certificate.
+
+A model says its loss, how it reads a target, and the strength of its penalty.  The method is
+chosen by shape (`suffice.linear.solvers.choose`), and recorded in the certificate.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.fitting.certificate import Certificate
+from suffice.fitting.estimator import Estimator
+from suffice.fitting.requests import Found, Passes, needed
+from suffice.linear.solvers import gradient_descent
+from suffice.linear.solvers.choose import Chosen, chosen, minimise
+from suffice.linear.solvers.line_search import Minimum, Search
+from suffice.linear.solvers.objective import Columns, Objective, Target
+from suffice.linear.solvers.preconditioning import recentred
+from suffice.linear.solvers.sample import Survey, centre_and_scale, stride_of, survey_pass
+from suffice.numerics.double_double import Array
+from suffice.sources import Block, Source
+from suffice.statistics.curvature import Loss
+from suffice.statistics.moments.full import NOTHING
+from suffice.statistics.sums import Sums
+
+
+class IterativeLinearModel(Estimator):
+    """Linear predictors that minimise a sum of losses and a penalty, by passes."""
+
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    warm_start: bool
+
+    coef_: Array
+    intercept_: Any
+
+    _takes_last_hessian = False
+    """Whether `_finish` takes the Hessian at the minimum itself."""
+
+    # --- what a model says ------------------------------------------------------------------
+
+    @abstractmethod
+    def _loss(self, survey: Survey) -> Loss:
+        """The loss, once it is known which labels there are."""
+
+    @abstractmethod
+    def _target(self, block: Block, survey: Survey) -> Target:
+        """How a block's target enters the loss."""
+
+    def _learned(self, objective: Objective, found: Minimum, survey: Survey) -> dict[str, Any]:
+        """The attributes of a fitted model, unless `_finish` finds them with more passes."""
+        return {}
+
+    @abstractmethod
+    def _first_guess(self, objective: Objective, survey: Survey) -> Array:
+        """Parameters from which the method may start."""
+
+    def _l2(self) -> float:
+        """Strength of the squared penalty on the coefficients in the user's units."""
+        return 0.0
+
+    def _l1(self) -> float:
+        """Strength of the penalty on the coefficients' absolute values, likewise."""
+        return 0.0
+
+    def _labels_of(self) -> Callable[[Block], NDArray[Any]] | None:
+        """From a block to its labels; None for a model without."""
+        return None
+
+    def _check_block(self, block: Block) -> Sums | None:
+        """Raise unless the target is one that the model takes; `Sums` go into the survey."""
+        return None
+
+    def _kept_columns(self) -> NDArray[np.intp] | None:
+        """The columns that have coefficients; None if all have."""
+        return None
+
+    def _is_fair(self, survey: Survey) -> bool:
+        """Whether the gathered rows alone can say about where the minimum is."""
+        return True
+
+    def _method(self) -> str:
+        """The method that the user insists on, or "auto"."""
+        return "auto"
+
+    # --- fitting ----------------------------------------------------------------------------
+
+    def _passes(self, source: Source) -> Passes:
+        stride = stride_of(source.count_rows(), source.n_columns + 1)
+        look = survey_pass(stride, self._labels_of(), self._check_block)
+        survey: Survey = yield from needed(look)
+        if not survey.count:
+            raise ValueError(NOTHING)
+        objective, descends = self._objective(survey), self._method() in gradient_descent.SOLVERS
+        if descends:
+            objective = recentred(objective, survey.sample)
+        method = chosen(self._method(), objective.shape, survey.count, self._l1() > 0)
+        sample = survey.sample if stride > 1 and self._is_fair(survey) else None
+        search = self._descend if descends else self._search
+        found = yield from search(objective, survey, sample, method)
+        return (yield from self._finish(objective, found, survey, method))
+
+    def _finish(
+        self, objective: Objective, found: Minimum, survey: Survey, method: Chosen
+    ) -> Passes:
+        """What is learned and proved; a model may ask for more passes here."""
+        yield from ()
+        attributes = self._learned(objective, found, survey)
+        return Found(attributes, self._certificate(objective, found, method))
+
+    def _search(
+        self, objective: Objective, survey: Survey, sample: Source | None, method: Chosen
+    ) -> Search:
+        return (
+            yield from minimise(
+                objective,
+                self._start(objective, survey),
+                sample,
+                n_rows=survey.count,
+                method=method.method,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                needs_hessian=not self._takes_last_hessian,
+                warm=self._is_warm(objective),
+            )
+        )
+
+    def _descend(
+        self, objective: Objective, survey: Survey, sample: Source | None, method: Chosen
+    ) -> gradient_descent.Descending:
+        """`_search` by gradient steps; the model has their parameters (`Descent.of`)."""
+        start, constant = self._start(objective, survey), self._first_guess(objective, survey)
+        descent = gradient_descent.Descent.of(self)
+        return (
+            yield from gradient_descent.descend(
+                objective, start, constant, sample, descent, survey.count
+            )
+        )
+
+    def _objective(self, survey: Survey) -> Objective:
+        """The problem, in columns of about mean 0 and variance 1."""
+        loss, kept, some = self._loss(survey), self._kept_columns(), survey.sample
+        X = some.X if kept is None else some.X[:, kept]  # type: ignore[attr-defined]
+        centre, scale = centre_and_scale(X, some.weight, self.fit_intercept)  # type: ignore[attr-defined]
+        columns = Columns(centre, scale, self.fit_intercept, kept, self.n_features_in_)
+        l1, l2 = np.zeros((2, loss.n_predictors, columns.n_parameters))
+        l1[:, : len(scale)] = self._l1() / scale
+        l2[:, : len(scale)] = self._l2() / scale**2
+        return Objective(loss, columns, l2, l1, lambda block: self._target(block, survey))
+
+    def _start(self, objective: Objective, survey: Survey) -> Array:
+        if not self._is_warm(objective):
+            return self._first_guess(objective, survey)
+        coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        return objective.columns.from_user(coef, intercept)
+
+    def _is_warm(self, objective: Objective) -> bool:
+        """Whether the fit starts from the coefficients of an earlier one."""
+        shape = objective.loss.n_predictors, self.n_features_in_
+        fitted = self.warm_start and hasattr(self, "coef_")
+        return fitted and np.atleast_2d(self.coef_).shape == shape
+
+    def _certificate(self, objective: Objective, found: Minimum, method: Chosen) -> Certificate:
+        if method.method in gradient_descent.SOLVERS:
+            return gradient_descent.certificate(found, gradient_descent.Descent.of(self))
+        slopes = objective.violation(found.gradient, found.parameters)
+        measures = {
+            "distance": found.distance,
+            "stationarity": float(slopes.max(initial=0.0)),
+            "objective": found.value,
+            "rank": float(found.rank),
+        }
+        which = "the parameters are" if method.method == "newton-cg" else "every parameter is"
+        claim = f"the minimiser of the objective: {which} within {found.distance:.0e} of it"
+        notes = found.notes
+        if found.rank < found.parameters.size:
+            notes += (
+                f"only {found.rank} of {found.parameters.size} parameters are determined: of all "
+                "minimisers this is one of small norm",
+            )
+        if not found.converged and not found.notes:
+            notes += (f"not converged after {found.steps} passes: raise max_iter",)
+        sound = bool(np.isfinite([*measures.values()]).all())
+        return Certificate(found.converged and sound, claim, str(method), measures, notes)

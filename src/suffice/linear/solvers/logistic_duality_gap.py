@@ -1,0 +1,120 @@
+"""How far a penalised logistic regression is from its minimum: the duality gap.
+
+Any probabilities P of the rows' classes give a lower bound of the minimum.  With
+V = Σ wᵢ (yᵢ − Pᵢ) aᵢᵀ and H the entropy,
+
+    F* ≥ Σ wᵢ H(Pᵢ) − Σⱼ (|Vⱼ| − μⱼ)₊² / 2λⱼ
+
+where |Vⱼ| ≤ μⱼ is needed if λⱼ = 0: V vanishes for an intercept.  The probabilities of the fit
+almost satisfy that.  Mixed with constants so that each class has its weight (intercepts), and
+with the labels themselves (absolute values), they do exactly, and F less the bound is the gap.
+
+Reference: Boyd and Vandenberghe, "Convex Optimization" (2004), section 5.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from suffice.fitting.requests import Pass, needed
+from suffice.linear.solvers.line_search import Minimum
+from suffice.linear.solvers.losses import Logistic, Softmax, of_classes
+from suffice.linear.solvers.objective import Objective, present
+from suffice.numerics.double_double import Array
+from suffice.sources import Block
+from suffice.statistics.curvature import predictors
+from suffice.statistics.sums import Sums
+
+
+class Mixture(NamedTuple):
+    """P ← own · (kept · P + (1 − kept) · constant) + (1 − own) · labels."""
+
+    kept: float
+    constant: Array
+    own: float = 1.0
+
+
+def duality_gap(
+    objective: Objective, found: Minimum, class_weights: Array
+) -> Generator[Pass, Any, float]:
+    """F at the result less a lower bound of its minimum; two passes.
+
+    Parameters
+    ----------
+    objective : Objective
+        Of a logistic or softmax loss.
+    found : Minimum
+    class_weights : array of shape (classes,)
+        Weight of the rows of each class.
+    """
+    mixture = _with_class_weights(objective, found, class_weights)
+
+    def slope(block: Block) -> Sums:
+        return Sums((_slope(objective, block, found.parameters, mixture),))
+
+    def entropy(block: Block) -> Sums:
+        return Sums((np.array(_entropy(objective, block, found.parameters, mixture)),))
+
+    sums: Sums = yield from needed(Pass("duality gap: slopes", slope))
+    V = np.abs(sums.values[0])
+    bare = (objective.l2 == 0) & (objective.l1 > 0)
+    own = float(np.min(objective.l1[bare] / np.maximum(V[bare], 1e-300), initial=1.0))
+    mixture = mixture._replace(own=own)
+    sums = yield from needed(Pass("duality gap: entropy", entropy))
+    over = np.maximum(own * V - objective.l1, 0.0)
+    bent = objective.l2 > 0
+    bound = float(sums.values[0]) - float(np.sum(over[bent] ** 2 / objective.l2[bent])) / 2
+    return found.value - bound
+
+
+def _with_class_weights(objective: Objective, found: Minimum, weights: Array) -> Mixture:
+    """The least mixing after which every class has the weight it has among the labels."""
+    constant = weights / weights.sum()
+    if not objective.columns.intercept:
+        return Mixture(1.0, constant)
+    surplus = found.gradient[:, -1]
+    if isinstance(objective.loss, Logistic):
+        surplus = np.array([-surplus[0], surplus[0]])
+    elif isinstance(objective.loss, Softmax) and objective.loss.reference is not None:
+        surplus = np.insert(surplus, objective.loss.reference, -surplus.sum())
+    expected = weights + surplus
+    kept = float(np.min(weights / np.maximum(expected, 1e-300), initial=1.0))
+    if kept >= 1.0:
+        return Mixture(1.0, constant)
+    constant = np.maximum(weights - kept * expected, 0.0)
+    return Mixture(kept, constant / constant.sum())
+
+
+def _mixed(objective: Objective, block: Block, parameters: Array, mixture: Mixture) -> Any:
+    """Rows, labels, weights and mixed probabilities of a block."""
+    block = present(block)
+    X, target = (
+        objective.columns.centred(objective.columns.chosen(block.X)),
+        objective.target(block),
+    )
+    P = of_classes(objective.loss).probabilities(
+        predictors(X, parameters / objective.columns.divisor)
+    )
+    P = mixture.kept * P + (1 - mixture.kept) * mixture.constant[:, None]
+    weight = np.ones(X.shape[0]) if target.weight is None else target.weight
+    return X, target.y.astype(np.intp), weight, P
+
+
+def _slope(objective: Objective, block: Block, parameters: Array, mixture: Mixture) -> Array:
+    X, codes, weight, P = _mixed(objective, block, parameters, mixture)
+    P[codes, np.arange(len(codes))] -= 1.0
+    residual = of_classes(objective.loss).fitted(P) * weight
+    out = np.zeros(objective.shape)
+    out[:, : X.shape[1]] = (X.T @ residual.T).T / objective.columns.scale
+    return out
+
+
+def _entropy(objective: Objective, block: Block, parameters: Array, mixture: Mixture) -> float:
+    _, codes, weight, P = _mixed(objective, block, parameters, mixture)
+    P *= mixture.own
+    P[codes, np.arange(len(codes))] += 1 - mixture.own
+    logs = np.log(P, out=np.zeros_like(P), where=P > 0)
+    return float(-np.sum(weight * np.sum(P * logs, axis=0)))

@@ -1,0 +1,1 @@
+"""What density estimates are made of."""

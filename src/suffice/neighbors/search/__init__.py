@@ -1,0 +1,1 @@
+"""How neighbours are found."""

@@ -1,0 +1,1 @@
+"""Models whose penalty is chosen by cross-validation."""

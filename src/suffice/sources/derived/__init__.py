@@ -1,0 +1,1 @@
+"""Rows of other sources: some of them, or changed."""

@@ -1,0 +1,327 @@
+"""Rows of files: Parquet, CSV and Arrow, in memory that does not grow with them.
+
+The files are read one after the other as Arrow record batches, which are cut
+again at the fixed boundaries of the blocks.  A piece holds slices of batches;
+loading it writes their columns into one C-order float64 array.  However many
+files the same rows are spread over, the blocks are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from suffice.numerics.cached import cached_property
+from suffice.sources.base import Source, block_rows
+from suffice.sources.files import arrow, csv, parquet
+from suffice.sources.files.columns import ACCEPTED, ENCODE, NUMBERS, kind_of
+from suffice.sources.files.paths import Path, find_files
+from suffice.sources.files.piece import FilePiece
+from suffice.sources.files.schema import (
+    DELIMITERS,
+    FoundColumn,
+    Selection,
+    check_present,
+    check_weight_column,
+    common_kind,
+    found_columns,
+    raise_bad_value,
+    read_header,
+    select_columns,
+    unreadable,
+)
+
+CELLS_PER_BATCH = 1 << 20  # values read at a time: 8 MB of float64
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of a source.
+
+    Attributes
+    ----------
+    path, format : str
+    n_rows : int or None
+        None where only reading tells.
+    flags : frozenset of str
+        Columns of a CSV file that hold true and false.
+    """
+
+    path: str
+    format: str
+    n_rows: int | None
+    flags: frozenset[str] = frozenset()
+
+
+def scan(
+    path: Path | Sequence[Path],
+    *,
+    target: str | Sequence[str] | None = None,
+    weight: str | None = None,
+    features: Sequence[str] | None = None,
+) -> FileSource:
+    """Rows of Parquet, CSV or Arrow files, to be read in passes.
+
+    Only the headers are read now: columns, types, and numbers of rows where the
+    files tell them.  Each pass reads the rows anew, a little at a time.
+
+    Parameters
+    ----------
+    path : str, path or list of those
+        A file, a folder (all data files below it, sorted), a glob (its matches,
+        sorted) or a list of these (in its order).  Formats go by suffix: Parquet
+        (.parquet, .pq), CSV (.csv, .tsv, also .csv.gz) and Arrow IPC (.arrow,
+        .feather, .ipc), else by the first bytes.
+    target : str or list of str, optional
+        Column to predict: numbers, or text as labels.  One name gives a 1-D
+        target, a list a 2-D one.
+    weight : str, optional
+        Column of row weights, finite and not negative.
+    features : list of str, optional
+        Columns to learn from, in this order: numbers, or text that is encoded first (see
+        `suffice.preprocessing`).  By default every column of the first file but the
+        target, the weight, and a pandas index.
+
+    Returns
+    -------
+    FileSource
+
+    Raises
+    ------
+    FileNotFoundError
+        If no file matches.
+    ValueError
+        If a column is unknown, neither numbers nor text, or missing from some file, if a
+        file is empty, damaged or unreadable, or if there are no rows at all.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from suffice.sources import scan
+    >>> _ = Path("monday.csv").write_text("miles,night,fare\\n2.5,0,11\\n1.0,1,7.5\\n")
+    >>> _ = Path("tuesday.csv").write_text("miles,night,fare\\n4.0,1,19\\n")
+    >>> rides = scan("*.csv", target="fare")
+    >>> rides.feature_names, rides.count_rows()
+    (('miles', 'night'), 3)
+    >>> block = next(rides.pieces()).load()
+    >>> block.X
+    array([[2.5, 0. ],
+           [1. , 1. ],
+           [4. , 1. ]])
+    >>> block.y
+    array([11. ,  7.5, 19. ])
+    """
+    paths = find_files(path)
+    first = read_header(paths[0])
+    selection = select_columns(first, target, weight, features)
+    files: list[DataFile] = []
+    found: list[FoundColumn] = []
+    targets: list[FoundColumn] = []
+    any_rows = False
+    for file_path in paths:
+        header = first if file_path == first.path else read_header(file_path)
+        check_present(header, selection, first)
+        check_weight_column(header, selection)
+        found += found_columns(header, selection, selection.features)
+        targets += found_columns(header, selection, selection.target)
+        flags = [name for name in selection.names if header.is_text and header.kind(name) == "bool"]
+        files.append(DataFile(file_path, header.format, header.n_rows, frozenset(flags)))
+        any_rows = any_rows or header.has_rows
+    if not any_rows:
+        raise ValueError(
+            f"There are no rows in {paths[0]!r}"
+            + (f" nor in the {len(paths) - 1} other files." if len(paths) > 1 else ".")
+        )
+    texts = _text_columns(found)
+    kinds = tuple("text" if name in texts else "number" for name in selection.features)
+    selection = replace(selection, target_kind=common_kind(targets), kinds=kinds if texts else None)
+    return FileSource(files, selection, next(iter(texts.values()), None))
+
+
+def _text_columns(features: Sequence[FoundColumn]) -> dict[str, FoundColumn]:
+    """The features that hold text, each as the first file that says so has it."""
+    texts: dict[str, FoundColumn] = {}
+    for column in features:
+        if column.kind == "text":
+            texts.setdefault(column.name, column)
+    for name in texts:
+        common_kind([column for column in features if column.name == name])
+    return texts
+
+
+class FileSource(Source):
+    """Rows of files; `scan` makes one.
+
+    It holds no open file: every pass over `pieces` opens the files one by one
+    and closes each when it is read or the pass is given up.  Passes may run at
+    the same time, and the source can be pickled.
+
+    Parameters
+    ----------
+    files : sequence of DataFile
+        In the order of their rows.
+    selection : Selection
+        The columns to read.
+    first_text : FoundColumn, optional
+        A feature that holds text, for the message of a model that needs numbers.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[DataFile],
+        selection: Selection,
+        first_text: FoundColumn | None = None,
+    ) -> None:
+        self.files = tuple(files)
+        self.selection = selection
+        self.kinds = selection.kinds
+        self._first_text = first_text
+        self.feature_names = selection.features
+        self.n_columns = len(selection.features)
+        self.target_names = selection.target or None
+        self.has_target = bool(selection.target)
+        self.has_weight = selection.weight is not None
+        self._counts: list[int | None] = [None] * len(self.files)
+        self.n_rows: int | None = None
+        for i, file in enumerate(self.files):
+            if file.n_rows is not None:
+                self._learn_count(i, file.n_rows)
+
+    @property
+    def target_shape(self) -> tuple[int, ...]:
+        """Shape of one row's target: () where `target` is one name, (targets,) for a list."""
+        return () if self.selection.flat_target else (len(self.selection.target),)
+
+    def _learn_count(self, i: int, count: int) -> None:
+        """Keep the number of rows of file `i`, and of all files once all are known."""
+        self._counts[i] = count
+        if None not in self._counts:
+            self.n_rows = sum(known for known in self._counts if known is not None)
+
+    def count_rows(self) -> int:
+        """Number of rows; files that do not tell it are read, one column of them."""
+        for i, count in enumerate(self._counts):
+            if count is None:
+                for _ in self._read(i, self.selection.features[:1]):
+                    pass
+        return super().count_rows()
+
+    def pieces(self) -> Iterator[FilePiece]:
+        size = block_rows(self.n_columns)
+        start, n_rows, slices = 0, 0, []
+        for i in range(len(self.files)):
+            with closing(self._read(i, self.selection.names)) as batches:
+                for batch in batches:
+                    offset = 0
+                    while offset < batch.num_rows:
+                        length = min(size - n_rows, batch.num_rows - offset)
+                        slices.append((batch, offset, length))
+                        offset += length
+                        n_rows += length
+                        if n_rows == size:
+                            yield FilePiece(self, start, n_rows, slices)
+                            start, n_rows, slices = start + n_rows, 0, []
+        if n_rows:
+            yield FilePiece(self, start, n_rows, slices)
+
+    def _read(self, i: int, columns: Sequence[str]) -> Generator[Any, None, None]:
+        """Record batches of one file, their columns in the order asked for."""
+        import pyarrow as pa
+
+        file, n_rows = self.files[i], 0
+        batch_rows = CELLS_PER_BATCH // len(columns)
+        batch_rows -= batch_rows % block_rows(self.n_columns)
+        batch_rows = max(batch_rows, block_rows(self.n_columns))
+        try:
+            if file.format in DELIMITERS:
+                types = {name: self._text_type(file, name) for name in columns}
+                batches = csv.batches(file.path, DELIMITERS[file.format], types)
+            else:
+                reader = parquet if file.format == "parquet" else arrow
+                batches = reader.batches(file.path, columns, batch_rows)
+            with closing(batches):
+                for batch in batches:
+                    if not isinstance(batch, csv.Lines):
+                        batch = batch.select(list(columns))
+                        if not n_rows:
+                            self._check_kinds(file, batch.schema)
+                    n_rows += batch.num_rows
+                    yield batch
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(file.path, file.format, error) from error
+        except KeyError as error:
+            raise ValueError(
+                f"{file.path!r} has changed since it was scanned: {error.args[0]}."
+            ) from error
+        if self._counts[i] not in (None, n_rows):
+            raise ValueError(
+                f"{file.path!r} has changed since it was scanned: it had {self._counts[i]} rows, "
+                f"now {n_rows}."
+            )
+        self._learn_count(i, n_rows)
+
+    def _check_kinds(self, file: DataFile, schema: Any) -> None:
+        """Whether columns hold numbers and text as they did when the file was scanned."""
+        for field in schema:
+            is_text = field.name in self._texts
+            if kind_of(field.type) not in ({"text", "null"} if is_text else NUMBERS):
+                raise ValueError(
+                    f"{file.path!r} has changed since it was scanned: column {field.name!r} "
+                    f"is now of type {field.type}, not {'text' if is_text else 'numeric'}."
+                )
+
+    @cached_property
+    def _texts(self) -> frozenset[str]:
+        """Columns that are read as text."""
+        selection = self.selection
+        names = selection.target if selection.target_kind == "text" else ()
+        if selection.kinds is None:
+            return frozenset(names)
+        kinds = zip(selection.features, selection.kinds, strict=True)
+        return frozenset((*names, *(name for name, kind in kinds if kind == "text")))
+
+    def refuse_text(self) -> None:
+        """Raise if a feature holds text: the message names the column, and the CSV row."""
+        text = self._first_text
+        if text is None:
+            return
+        if text.is_guess:
+            try:
+                raise_bad_value(text.path, text.format, text.name)
+            except ValueError as error:
+                raise ValueError(f"{error} {ENCODE}") from None
+        raise ValueError(
+            f"Column {text.name!r} (feature) of {text.path!r} has type {text.type_name}; accepted "
+            f"are {ACCEPTED}. {ENCODE}"
+        )
+
+    def _text_type(self, file: DataFile, name: str) -> Any:
+        """Arrow type that a CSV column is read as."""
+        import pyarrow as pa
+
+        if name in self._texts:
+            return pa.string()
+        return pa.bool_() if name in file.flags else pa.float64()
+
+    def row_label(self, row: int) -> str:
+        """Number of a row, and its file as far as the rows of the files are known."""
+        label, before = super().row_label(row), 0
+        for file, count in zip(self.files, self._counts, strict=True):
+            if count is None:
+                break
+            if row < before + count:
+                return f"{label}, which is row {row - before} of {file.path!r}"
+            before += count
+        return label
+
+    def __repr__(self) -> str:
+        first, more = self.files[0].path, len(self.files) - 1
+        where = f"{first!r} and {more:,} more" if more else repr(first)
+        rows = "unknown" if self.n_rows is None else f"{self.n_rows:,}"
+        target = self.selection.target[0] if self.selection.flat_target else self.selection.target
+        parts = [f"{rows} rows x {self.n_columns:,} features"]
+        parts += [f"target={target!r}"] if self.has_target else []
+        parts += [f"weight={self.selection.weight!r}"] if self.has_weight else []
+        return f"FileSource({where}: {', '.join(parts)})"

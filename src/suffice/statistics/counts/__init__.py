@@ -1,0 +1,1 @@
+"""Counts: of values, of classes, of words."""

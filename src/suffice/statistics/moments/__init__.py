@@ -1,0 +1,1 @@
+"""Moments: weight, mean and scatter, of all columns or of each."""

@@ -1,0 +1,1 @@
+"""The rows themselves, as a statistic."""
