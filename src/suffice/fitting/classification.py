@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
+from suffice.fitting.inputs import finite_rows
 from suffice.sources import Block, Source
-from suffice.sources.finite import describe_non_finite
 from suffice.statistics.counts.labels import MOST_EXACT
 from suffice.statistics.sums import Sums
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _where(method: str) -> Callable[[F], F]:
+    """A public method is there for models that say what it needs."""
+    decorate: Callable[[F], F] = available_if(lambda model: hasattr(model, method))
+    return decorate
+
+
+def applied(model: Any, X: Any, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+    """What a function makes of rows, wherever they are."""
+    found: NDArray[Any] = model._apply(X, function)
+    return found
 
 
 class Classifier(ClassifierMixin):
     """A model whose target is labels of one kind: booleans, integers, floats or text.
+
+    A model says of rows what it predicts (`_predicted`), and, where it knows them, their scores
+    (`_scores`) and the logarithms of their probabilities (`_log_probabilities`).
 
     Attributes
     ----------
@@ -30,6 +49,69 @@ class Classifier(ClassifierMixin):
 
     def _labels(self, block: Block) -> NDArray[Any]:
         return labels_of(block)
+
+    def _probabilities(self, rows: Any) -> NDArray[np.float64]:
+        model: Any = self
+        return np.exp(model._log_probabilities(rows))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class that each row is taken to be of.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows,)
+        """
+        model: Any = self
+        return applied(self, X, model._predicted)
+
+    @_where("_log_probabilities")
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """p(y = k | x): how probable each class is.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows, classes)
+            In the order of `classes_`.
+        """
+        return applied(self, X, self._probabilities)
+
+    @_where("_log_probabilities")
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """log p(y = k | x), accurate where a probability is too small for `predict_proba`.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows, classes)
+        """
+        model: Any = self
+        return applied(self, X, model._log_probabilities)
+
+    @_where("_scores")
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores: the larger, the more a row is of the class.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows,) for two classes (of the second), else (rows, classes)
+        """
+        model: Any = self
+        return applied(self, X, model._scores)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of rows whose class is predicted (accuracy).
@@ -51,9 +133,7 @@ class Classifier(ClassifierMixin):
         model._check_scored(X, y, sample_weight)
 
         def summarize(block: Block) -> Sums:
-            message = describe_non_finite(block, X, model._takes_missing())
-            if message:
-                raise ValueError(message)
+            block = finite_rows(block, X, model._takes_missing())
             weight = np.ones(block.n_rows) if block.weight is None else block.weight
             right = model._predicted(block.X) == block.y
             return Sums((np.array([weight @ right, weight.sum()]),))

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from suffice.fitting.inputs import finite_rows
 from suffice.sources import Block, Source
-from suffice.sources.finite import describe_non_finite
 from suffice.statistics.moments.full import Moments
 
 Floats = NDArray[np.float64]
@@ -17,6 +17,21 @@ Floats = NDArray[np.float64]
 
 class Regressor(RegressorMixin):
     """A model that predicts one number a row or several, rows of a block by `_predicted`."""
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
+
+        Returns
+        -------
+        array of shape (rows,) or (rows, targets)
+        """
+        model: Any = self
+        found: NDArray[np.float64] = model._apply(X, model._predicted)
+        return found
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R², the share of the target's variance that the model explains.
@@ -40,9 +55,7 @@ class Regressor(RegressorMixin):
         model._check_scored(X, y, sample_weight)
 
         def summarize(block: Block) -> Moments:
-            message = describe_non_finite(block, X)
-            if message:
-                raise ValueError(message)
+            block = finite_rows(block, X)
             true = as_columns(block.y)
             residual = true - as_columns(model._predicted(block.X))
             return Moments.summarize(np.hstack([true, residual]), None, block.weight)

@@ -28,40 +28,10 @@ class GenerativeClassifier(Classifier, OnePass):
     def _joint(self, rows: Any) -> Array:
         """log p(x, y = k), up to a term that is the same for all classes: (rows, classes)."""
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : array, data frame or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows,)
-        """
-        return self._apply(X, self._predicted)
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """log p(y = k | x).
-
-        Parameters
-        ----------
-        X : array, data frame or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows, classes)
-        """
-        return self._apply(X, self._log_posterior)
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """p(y = k | x), of shape (rows, classes); see `predict_log_proba`."""
-        return self._apply(X, lambda rows: np.exp(self._log_posterior(rows)))
-
     def _predicted(self, rows: Any) -> NDArray[Any]:
         return self.classes_[np.argmax(self._joint(rows), axis=1)]
 
-    def _log_posterior(self, rows: Any) -> Array:
+    def _log_probabilities(self, rows: Any) -> Array:
         return log_posterior(self._joint(rows))
 
     def _check_arrays(self, shapes: Mapping[str, tuple[int, ...]]) -> None:

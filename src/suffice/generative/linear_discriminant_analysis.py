@@ -417,11 +417,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
 
     # --- predicting -----------------------------------------------------------------------
 
-    def _decision(self, rows: Any) -> Array:
-        scores = in_pieces(rows, len(self.coef_), self._scores)
+    def _scores(self, rows: Any) -> Array:
+        scores = in_pieces(rows, len(self.coef_), self._lines)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def _scores(self, rows: Any) -> Array:
+    def _lines(self, rows: Any) -> Array:
         # About x̄: a large offset would cost digits of the products.
         with np.errstate(over="ignore", invalid="ignore"):  # of rows at the end of the range
             return (rows - self.xbar_) @ self.coef_.T + self._constant
@@ -429,7 +429,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
     def _joint(self, rows: Any) -> Array:
         if self._whitening is not None:
             return in_pieces(rows, len(self.means_), self._densities)
-        scores = self._decision(rows)
+        scores = self._scores(rows)
         if len(self.classes_) == 2:
             return np.column_stack([np.zeros_like(scores), scores])
         return scores

@@ -17,7 +17,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -196,19 +195,6 @@ class LocallyWeightedRegression(MultiOutputMixin, Regressor, Estimator):
         )
 
     # --- predicting -----------------------------------------------------------------------
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict the target.
-
-        Parameters
-        ----------
-        X : array, data frame or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows,) or (rows, targets)
-        """
-        return self._apply(X, self._predicted)
 
     def _predicted(self, queries: Any) -> Floats:
         """Predictions of rows, a source's block at a time: the same bits from files."""

@@ -350,19 +350,6 @@ class LogisticRegression(LogisticInference, Classifier, IterativeLinearModel):
 
     # --- predicting ---------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The predictors: log odds of the second class, or a score for each.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows,) for two classes, else (rows, classes)
-        """
-        return self._apply(X, self._scores)
-
     def _scores(self, rows: Any) -> NDArray[np.float64]:
         eta = self._fitted_loss().all_predictors((rows @ self.coef_.T + self.intercept_).T)
         return np.ascontiguousarray(eta[1] - eta[0] if len(eta) == 2 else eta.T)
@@ -386,45 +373,6 @@ class LogisticRegression(LogisticInference, Classifier, IterativeLinearModel):
 
     def _predicted(self, rows: Any) -> NDArray[Any]:
         return self.classes_[np.argmax(self._probabilities(rows), axis=1)]
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows,)
-        """
-        return self._apply(X, self._predicted)
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class, in the order of `classes_`.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows, classes)
-        """
-        return self._apply(X, self._probabilities)
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """The logarithms of the probabilities, finite where those round to 0.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows, classes)
-        """
-        return self._apply(X, self._log_probabilities)
 
 
 def encode(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:

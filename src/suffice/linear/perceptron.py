@@ -352,20 +352,6 @@ class Perceptron(Classifier, Estimator):
 
     # --- predicting -------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """θ·x + b of each row.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows,) or (rows, classes)
-            With two classes, positive on the side of the second.
-        """
-        return self._apply(X, self._scores)
-
     def _scores(self, rows: Any) -> NDArray[np.float64]:
         scores = np.asarray(rows @ self.coef_.T + self.intercept_)
         return scores[:, 0] if scores.shape[1] == 1 else scores
@@ -374,19 +360,6 @@ class Perceptron(Classifier, Estimator):
         scores = self._scores(rows)
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes])
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class of each row.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows,)
-        """
-        return self._apply(X, self._predicted)
 
 
 def _checked_classes(survey: Survey, classes: NDArray[Any] | None) -> NDArray[Any]:

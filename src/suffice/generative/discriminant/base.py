@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_within, rounded_down
 from suffice.fitting.files.registry import register
@@ -185,21 +185,7 @@ class Discriminant(GenerativeClassifier):
 
     # --- predicting -----------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """log p(x, y = k), up to a term that is the same for all classes.
-
-        Parameters
-        ----------
-        X : array, data frame or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows, classes)
-            Of two classes, how much the second exceeds the first: shape (rows,).
-        """
-        return self._apply(X, self._decision)
-
-    def _decision(self, rows: Any) -> Array:
+    def _scores(self, rows: Any) -> Array:
         joint = self._joint(rows)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
 

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -230,19 +229,6 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
         return Found(learned, gradient_descent.certificate(found, descent))
 
     # --- predicting -----------------------------------------------------------------------
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict the target.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows,) or (rows, targets)
-        """
-        return self._apply(X, self._predicted)
 
     def _predicted(self, rows: Any) -> Array:
         return np.asarray(rows @ self.coef_.T + self.intercept_)
