@@ -1,6 +1,9 @@
 """The project keeps its word: names, documents, versions, and what an import costs."""
 
+import ast
+import importlib
 import inspect
+import pkgutil
 import re
 import runpy
 import shutil
@@ -12,8 +15,17 @@ from pathlib import Path
 import pytest
 
 import suffice
+from suffice import catalogue
+from suffice.fitting.classification import Classifier
+from suffice.fitting.estimator import Estimator
+from suffice.fitting.one_pass import OnePass
+from suffice.fitting.regression import Regressor
+from suffice.fitting.transforming import SourceTransformer
 
 ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "suffice"
+KINDS = {Classifier, Regressor, SourceTransformer}
+"""What a model is, beside how it is fitted."""
 
 
 def run(*command, **options):
@@ -165,3 +177,85 @@ def test_ci_runs_the_whole_check():
     assert script.stat().st_mode & 0o100, "not executable"
     assert "make test" in script.read_text("utf-8")
     assert run("bash", "-n", str(script)).returncode == 0
+
+
+# --- the shape of the code ------------------------------------------------------------------
+
+
+def modules():
+    """Every file of the library with its syntax tree."""
+    return {path: ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def lines_without_docstring(function):
+    first = function.body[0]
+    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    lines = function.end_lineno - function.lineno + 1
+    return lines - (first.end_lineno - first.lineno + 1) if documented else lines
+
+
+def test_no_file_is_over_400_lines():
+    lengths = {path: len(path.read_text("utf-8").splitlines()) for path in SOURCE.rglob("*.py")}
+    assert [f"{p.relative_to(SOURCE)}: {n}" for p, n in sorted(lengths.items()) if n > 400] == []
+
+
+def test_no_function_is_over_70_lines_beside_its_docstring():
+    assert [
+        f"{path.relative_to(SOURCE)}: {node.name}"
+        for path, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and lines_without_docstring(node) > 70
+    ] == []
+
+
+def test_one_name_of_a_class_means_one_thing():
+    places = {}
+    for path, tree in modules().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+@pytest.mark.parametrize("entry", catalogue.models(), ids=lambda entry: entry.name)
+def test_a_model_is_four_classes_deep_and_of_one_kind(entry):
+    ours = [cls for cls in entry.load().__mro__ if cls.__module__.startswith("suffice.")]
+    assert len(KINDS & set(ours)) <= 1
+    deep = [cls.__name__ for cls in ours if cls not in KINDS]
+    assert len(deep) <= 4, deep
+
+
+def names_in_the_guide(heading):
+    """The first column of the table under a heading of the guide, without arguments."""
+    guide = (ROOT / "docs" / "adding-an-algorithm.md").read_text("utf-8")
+    section = guide.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return set(re.findall(r"^\| `(_\w+)", section, re.MULTILINE))
+
+
+def test_a_model_has_ten_hooks_at_most_and_overrides_nothing_else():
+    for module in pkgutil.walk_packages(suffice.__path__, "suffice."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    hooks, asked = names_in_the_guide("All hooks"), names_in_the_guide("What selection may ask")
+    assert 5 < len(hooks) <= 10
+    bases = {Estimator, OnePass}
+    private = {
+        name
+        for base in bases
+        for name, value in vars(base).items()
+        if inspect.isfunction(value) and re.match("_[^_]", name)
+    }
+    assert hooks <= private
+    overridden = {}
+    for model in every_subclass(Estimator) - bases:
+        for name in private & vars(model).keys():
+            overridden.setdefault(name, []).append(model.__name__)
+    assert {n: sorted(who) for n, who in overridden.items() if n not in hooks | asked} == {}
+    # Those of kinds count, too: a hook that no model has is none.
+    used = overridden.keys() | {name for kind in KINDS for name in vars(kind)}
+    assert hooks <= used
+
+
+def every_subclass(cls):
+    found = {cls} if cls.__module__.startswith("suffice.") else set()
+    return found.union(*(every_subclass(below) for below in cls.__subclasses__()))

@@ -132,10 +132,7 @@ class Counted(Source):
             for i in range(self.n):
                 self.read += 1
                 self.most = max(self.most, self.read - self.used)
-                yield
-                suffice.sources.memory.arrays.ArraySource(
-                    np.array([[float(i)]])
-                ).pieces().__next__()
+                yield next(suffice.sources.ArraySource(np.array([[float(i)]])).pieces())
         finally:
             self.closed += 1
 

@@ -65,12 +65,11 @@ COMPILED, LOADED = [1.0, 1, 0], [1.0, 0, 1]
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """Return a copy of the kernels' package with a kernel that calls one in another file."""
-    package = Path(compile_module.__file__).parent
+    compiler = Path(compile_module.__file__).parent
     copy = tmp_path / "tree" / "suffice" / "kernels"
-    copy.mkdir(parents=True)
+    shutil.copytree(compiler, copy / "compiler", ignore=shutil.ignore_patterns("__pycache__"))
     (copy.parent / "__init__.py").touch()
-    for name in ("__init__.py", "cache.py", "compile.py"):
-        shutil.copy(package / name, copy)
+    shutil.copy(compiler.parent / "__init__.py", copy)
     (copy / "callee.py").write_text(CALLEE)
     (copy / "caller.py").write_text(CALLER)
     return copy

@@ -24,6 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.bayes.checks import numbers, plain
+from suffice.bayes.statistics import (
+    OF_COLUMNS,
+    NormalMoments,
+    as_moments,
+    given_moments,
+    moments_of_rows,
+)
 from suffice.numerics.double_double import Array
 
 Kind = Literal["equal-tailed", "shortest"]
@@ -262,6 +269,31 @@ class Conjugate(ABC):
                 f"{self!r} is improper{where}: it does not integrate to 1, so it has {why}; "
                 "give a stronger prior, or rows"
             )
+
+
+class NormalPair(Conjugate):
+    """What is known of normal numbers, one column at a time: μ, as of κ rows, and perhaps σ²."""
+
+    @property
+    def mu(self) -> Any:
+        return plain(self._both.mean)
+
+    @property
+    def kappa(self) -> Any:
+        return plain(self._both.weight)
+
+    def given(self, weight: Any, mean: Any, scatter: Any) -> Self:
+        """What is known once rows of this weight, mean and Σ (y − mean)² were seen, too."""
+        return self._added(given_moments(weight, mean, scatter))
+
+    def summarize(self, data: Any, sample_weight: Any = None) -> NormalMoments:
+        return moments_of_rows(data, sample_weight)
+
+    def _is_statistic(self, data: Any) -> bool:
+        return isinstance(data, OF_COLUMNS)
+
+    def _as_statistic(self, value: Any) -> NormalMoments:
+        return as_moments(value)
 
 
 def shortest(

@@ -20,15 +20,9 @@ from numpy.typing import NDArray
 from scipy.special import gammainccinv
 
 from suffice.bayes.checks import mean_of, numbers, plain, shown, two
-from suffice.bayes.conjugate import Conjugate, Interval, Kind, shortest
+from suffice.bayes.conjugate import Interval, Kind, NormalPair, shortest
 from suffice.bayes.predictive import StudentT, student_quantile
-from suffice.bayes.statistics import (
-    OF_COLUMNS,
-    NormalMoments,
-    as_moments,
-    given_moments,
-    moments_of_rows,
-)
+from suffice.bayes.statistics import NormalMoments
 from suffice.families import Gamma
 from suffice.families.gaussian import LOG_2PI, normal_log_density
 from suffice.families.sampling import generator, log_gamma_variates, number_of_draws
@@ -48,7 +42,7 @@ class MeanAndVariance(NamedTuple):
     variance: Any
 
 
-class NormalInverseGamma(Conjugate):
+class NormalInverseGamma(NormalPair):
     """The mean and the variance of numbers.
 
     Parameters
@@ -97,14 +91,6 @@ class NormalInverseGamma(Conjugate):
     def flat(cls) -> Self:
         """A density that is 1 everywhere, under which `map` is the maximum of the likelihood."""
         return cls(0.0, 0.0, -1.5, 0.0)
-
-    @property
-    def mu(self) -> Any:
-        return plain(self._both.mean)
-
-    @property
-    def kappa(self) -> Any:
-        return plain(self._both.weight)
 
     @property
     def alpha(self) -> Any:
@@ -197,19 +183,6 @@ class NormalInverseGamma(Conjugate):
         a = np.asarray(self.alpha)
         scale = np.asarray(self.beta) / a * (1.0 + 1.0 / self._both.weight)
         return StudentT(2.0 * a, self._both.mean, np.asarray(scale))
-
-    def given(self, weight: Any, mean: Any, scatter: Any) -> Self:
-        """What is known once rows of this weight, mean and Σ (y − mean)² were seen, too."""
-        return self._added(given_moments(weight, mean, scatter))
-
-    def summarize(self, data: Any, sample_weight: Any = None) -> NormalMoments:
-        return moments_of_rows(data, sample_weight)
-
-    def _is_statistic(self, data: Any) -> bool:
-        return isinstance(data, OF_COLUMNS)
-
-    def _as_statistic(self, value: Any) -> NormalMoments:
-        return as_moments(value)
 
     def _log_evidence(self, prior: NormalMoments, rows: NormalMoments) -> Array:
         a, b = 0.5 * prior.degrees, 0.5 * prior.scatter

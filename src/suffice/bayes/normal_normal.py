@@ -18,21 +18,15 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from suffice.bayes.checks import mean_of, numbers, plain, read_only, shown
-from suffice.bayes.conjugate import Conjugate, Interval
+from suffice.bayes.conjugate import Interval, NormalPair
 from suffice.bayes.predictive import StudentT
-from suffice.bayes.statistics import (
-    OF_COLUMNS,
-    NormalMoments,
-    as_moments,
-    given_moments,
-    moments_of_rows,
-)
+from suffice.bayes.statistics import NormalMoments
 from suffice.families.gaussian import LOG_2PI, normal_log_density
 from suffice.families.sampling import generator, number_of_draws
 from suffice.numerics.double_double import Array
 
 
-class NormalNormal(Conjugate):
+class NormalNormal(NormalPair):
     """The mean of numbers whose variance is known.
 
     Parameters
@@ -77,14 +71,6 @@ class NormalNormal(Conjugate):
     def flat(cls, noise_variance: Any = 1.0) -> Self:
         """The prior of no rows, under which `map` is the rows' mean."""
         return cls(0.0, 0.0, noise_variance=noise_variance)
-
-    @property
-    def mu(self) -> Any:
-        return plain(self._both.mean)
-
-    @property
-    def kappa(self) -> Any:
-        return plain(self._both.weight)
 
     @property
     def noise_variance(self) -> Any:
@@ -138,19 +124,6 @@ class NormalNormal(Conjugate):
         variance = np.asarray(self._noise * (1.0 + 1.0 / self._both.weight))
         df = np.full(np.shape(self._both.mean + variance), np.inf)
         return StudentT(df, self._both.mean, variance)
-
-    def given(self, weight: Any, mean: Any, scatter: Any) -> Self:
-        """What is known once rows of this weight, mean and Σ (y − mean)² were seen, too."""
-        return self._added(given_moments(weight, mean, scatter))
-
-    def summarize(self, data: Any, sample_weight: Any = None) -> NormalMoments:
-        return moments_of_rows(data, sample_weight)
-
-    def _is_statistic(self, data: Any) -> bool:
-        return isinstance(data, OF_COLUMNS)
-
-    def _as_statistic(self, value: Any) -> NormalMoments:
-        return as_moments(value)
 
     def _same_prior(self, other: Self) -> bool:
         same_noise = np.array_equal(self._noise, other._noise)

@@ -1,7 +1,7 @@
 """A binary model for each of several targets, over the same rows.
 
 Each problem is the source with its target mapped to 1 for the rows of one class and 0 for all
-others.  Models whose fits ask for passes (`suffice.fitting.stepwise`) share the readings: a
+others.  Models whose fits ask for passes (`suffice.fitting.requests`) share the readings: a
 block is read once and summarised for each of them.  Other models of the library are fitted one
 after the other, and those of other libraries are given arrays.
 """

@@ -92,6 +92,12 @@ class OneVsRest(Classifier, Estimator):
         The passes of every binary model.  Iterative models share their passes: a row of each
         is then one reading, and `seconds` are shares of it.
 
+    Notes
+    -----
+    `decision_function` and `predict_proba` are there where the binary models have them.
+    Probabilities are divided by their sum over the classes, and 0 throughout where no model
+    gives its class any, not even a logarithm; `predict` goes by scores, or else by these.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -280,11 +286,13 @@ class OneVsRest(Classifier, Estimator):
             rows = OneBlock(rows, getattr(self, "feature_names_in_", None))
         return [np.asarray(getattr(model, method)(rows)) for model in self.estimators_]
 
+    @_has("decision_function")
     def _scores(self, rows: Any) -> Array:
         scores = [said.ravel() for said in self._each("decision_function", rows)]
         return scores[0] if len(scores) == 1 else np.stack(scores, axis=1)
 
     def _probabilities(self, rows: Any) -> Array:
+        """pₖ / Σⱼ pⱼ, by logarithms where all are tiny."""
         said = self._each("predict_proba", rows)
         if len(said) == 1:
             return said[0]
@@ -297,6 +305,7 @@ class OneVsRest(Classifier, Estimator):
             shares[lost] = np.exp(self._log_probabilities(rows)[lost])
         return shares
 
+    @_has("predict_proba")
     def _log_probabilities(self, rows: Any) -> Array:
         """log pₖ − log Σⱼ pⱼ, of logarithms where the models have them."""
         with np.errstate(divide="ignore"):
@@ -319,54 +328,6 @@ class OneVsRest(Classifier, Estimator):
         if len(scores) > 1:
             return self.classes_[np.argmax(np.stack(scores, axis=1), axis=1)]
         return self.classes_[(scores[0] > (0.0 if scored else 0.5)).astype(int)]
-
-    @_has("decision_function")
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The binary models' scores: the larger, the more a row is of the class.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows,) for two classes, else (rows, classes)
-        """
-        return self._apply(X, self._scores)
-
-    @_has("predict_proba")
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The binary models' probabilities, divided by their sum over the classes.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows, classes)
-            In the order of `classes_`; 0 throughout where no model gives its class any
-            probability, not even a logarithm.
-        """
-        return self._apply(X, self._probabilities)
-
-    @_has("predict_proba")
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """The logarithms of the probabilities; see `predict_proba`."""
-        return self._apply(X, self._log_probabilities)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the largest score, or else probability, of each row.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows,)
-        """
-        return self._apply(X, self._predicted)
 
 
 def _checked_labels(found: LabelledSums) -> NDArray[Any]:

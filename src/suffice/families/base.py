@@ -36,7 +36,7 @@ from suffice.families.checks import (
     numbers,
     row_of_array,
 )
-from suffice.families.maximum import Maximum, certify
+from suffice.families.maximum import MaximumLikelihood, certify
 from suffice.families.rows import sums_of
 from suffice.fitting.estimator import callers_level
 from suffice.fitting.files.registry import register
@@ -190,7 +190,7 @@ class Family(ABC):
     # --- what a family may refine ---------------------------------------------------------
 
     @abstractmethod
-    def _maximum(self, sums: SufficientSums) -> Maximum:
+    def _maximum(self, sums: SufficientSums) -> MaximumLikelihood:
         """Where the likelihood of the rows behind the sums is largest."""
 
     def _summands(self, values: Array) -> tuple[Array | DoubleDouble, Array | DoubleDouble]:

@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from suffice.families.base import Family
 from suffice.families.checks import plain
-from suffice.families.maximum import Maximum
+from suffice.families.maximum import MaximumLikelihood
 from suffice.families.sampling import generator, shape_of
 from suffice.numerics.double_double import Array
 from suffice.statistics.exponential_family import SufficientSums
@@ -79,7 +79,7 @@ class Bernoulli(Family):
         uniform = generator(random_state).random(shape_of(size, eta))
         return np.asarray(uniform < expit(eta[..., 0])).astype(np.int64)
 
-    def _maximum(self, sums: SufficientSums) -> Maximum:
+    def _maximum(self, sums: SufficientSums) -> MaximumLikelihood:
         ones, zeros = sums.total[0], sums.weight - sums.total[0]
         probability = float(sums.mean.round()[0])
         notes: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class Bernoulli(Family):
             notes = (f"on the boundary: every value is {only}, so η is {'∞' if only else '−∞'}",)
         with np.errstate(divide="ignore"):
             eta = np.log(np.maximum(ones.round(), 0.0)) - np.log(np.maximum(zeros.round(), 0.0))
-        return Maximum(np.atleast_1d(eta), {"probability": probability}, notes=notes)
+        return MaximumLikelihood(np.atleast_1d(eta), {"probability": probability}, notes=notes)
 
     def _mean_log_likelihood(self, sums: SufficientSums, eta: Array) -> float:
         ones = sums.mean[0]

@@ -15,27 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.families.base import Family
 from suffice.families.checks import plain, positive
-from suffice.families.dirichlet import (
-    covariance_of_logs,
-    digits_of_alpha,
-    log_density,
-    log_partition,
-    log_shares_sample,
-    mean_log_likelihood,
-    mean_logs,
-    most_likely,
-)
-from suffice.families.maximum import Maximum
+from suffice.families.dirichlet import OfShares, log_density, log_shares_sample
 from suffice.families.sampling import SMALLEST, shape_of
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble, two_sum
-from suffice.numerics.logarithm import LOG_UNIT, log_pair
-from suffice.statistics.exponential_family import SufficientSums
+from suffice.numerics.logarithm import log_pair
 
 
 @dataclass(frozen=True)
-class Beta(Family):
+class Beta(OfShares):
     """Numbers strictly between 0 and 1, with the usual parameters `alpha` and `beta`.
 
     Examples
@@ -48,7 +36,6 @@ class Beta(Family):
 
     support = "numbers strictly between 0 and 1"
     domain = "pairs of positive, finite numbers"
-    statistic_error = LOG_UNIT
 
     @property
     def dimension(self) -> int:
@@ -67,18 +54,6 @@ class Beta(Family):
         y = self._observations(y)
         return np.stack([np.log(y), np.log1p(-y)], axis=-1)
 
-    def log_base_measure(self, y: Any) -> Array:
-        return -self.sufficient_statistic(y).sum(axis=-1)
-
-    def log_partition(self, eta: Any) -> Array:
-        return log_partition(self._etas(eta))
-
-    def mean(self, eta: Any) -> Array:
-        return mean_logs(self._etas(eta))
-
-    def covariance(self, eta: Any) -> Array:
-        return covariance_of_logs(self._etas(eta))
-
     def log_density(self, y: Any, eta: Any) -> Array:
         values = self._observations(y)
         shares = np.stack([values, 1.0 - values], axis=-1)
@@ -89,11 +64,8 @@ class Beta(Family):
         logs = log_shares_sample(eta, (*shape_of(size, eta), 2), random_state)
         return np.exp(logs[..., 0]).clip(SMALLEST, 1.0 - UNIT)
 
-    def _maximum(self, sums: SufficientSums) -> Maximum:
-        found = most_likely(sums)
-        alpha, beta = found.eta.tolist()
-        usual = {"alpha": alpha, "beta": beta}
-        return Maximum(found.eta, usual, found.path, found.exists, found.notes)
+    def _named(self, alpha: Array) -> dict[str, Any]:
+        return dict(zip(("alpha", "beta"), alpha.tolist(), strict=True))
 
     def _summands(self, values: Array) -> tuple[DoubleDouble, DoubleDouble]:
         of_y, of_rest = log_pair(values), log_pair(DoubleDouble(*two_sum(1.0, -values)))
@@ -102,14 +74,5 @@ class Beta(Family):
         )
         return T, -(of_y + of_rest)
 
-    def _mean_log_likelihood(self, sums: SufficientSums, eta: Array) -> float:
-        return mean_log_likelihood(sums, eta)
-
-    def _digits(self, sums: SufficientSums, eta: Array) -> float:
-        return digits_of_alpha(sums, eta)
-
     def _in_support(self, values: Array) -> NDArray[np.bool_]:
         return np.asarray((values > 0) & (values < 1))
-
-    def _in_domain(self, eta: Array) -> NDArray[np.bool_]:
-        return np.asarray(((eta > 0) & (eta < np.inf)).all(axis=-1))

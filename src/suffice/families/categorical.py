@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.families.base import Family
-from suffice.families.maximum import Maximum
+from suffice.families.maximum import MaximumLikelihood
 from suffice.families.sampling import generator, shape_of
 from suffice.numerics.double_double import Array
 from suffice.statistics.exponential_family import SufficientSums
@@ -117,7 +117,7 @@ class Categorical(Family):
         codes = (uniform[..., None] >= steps).sum(axis=-1)
         return codes if isinstance(self.categories, int) else np.array(self.categories)[codes]
 
-    def _maximum(self, sums: SufficientSums) -> Maximum:
+    def _maximum(self, sums: SufficientSums) -> MaximumLikelihood:
         p = sums.mean.round()
         notes: tuple[str, ...] = ()
         if not (p > 0).all():
@@ -126,7 +126,7 @@ class Categorical(Family):
             shown = ", ".join(repr(j if isinstance(known, int) else known[j]) for j in absent)
             notes = (f"on the boundary: no row is in {shown}, so their η is −∞",)
         with np.errstate(divide="ignore"):
-            return Maximum(np.log(np.maximum(p, 0.0)), {"probabilities": p}, notes=notes)
+            return MaximumLikelihood(np.log(np.maximum(p, 0.0)), {"probabilities": p}, notes=notes)
 
     def _summands(self, values: Array) -> tuple[Array, Array]:
         return np.eye(self.dimension)[values.astype(np.int64)], np.zeros(len(values))

@@ -12,6 +12,7 @@ Reference: Minka, "Estimating a Dirichlet distribution" (2000).
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from operator import index
 from typing import Any
@@ -22,7 +23,7 @@ from scipy.special import logsumexp
 
 from suffice.families.base import Family
 from suffice.families.checks import digits_of, positive
-from suffice.families.maximum import NO_MAXIMUM, Maximum
+from suffice.families.maximum import NO_MAXIMUM, MaximumLikelihood
 from suffice.families.sampling import SMALLEST, generator, log_gamma_variates, shape_of
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.numerics.gamma_functions import (
@@ -47,7 +48,71 @@ SUM_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Dirichlet(Family):
+class OfShares(Family):
+    """Shares of a whole, of which the logarithms are the statistic: a beta or a Dirichlet."""
+
+    statistic_error = LOG_UNIT
+
+    def log_base_measure(self, y: Any) -> Array:
+        return -self.sufficient_statistic(y).sum(axis=-1)
+
+    def log_partition(self, eta: Any) -> Array:
+        return log_partition(self._etas(eta))
+
+    def mean(self, eta: Any) -> Array:
+        """ψ(αⱼ) − ψ(α₀)."""
+        alpha = self._etas(eta)
+        total, others = alpha.sum(axis=-1, keepdims=True), sum_of_others(alpha)
+        plain = log_shares(alpha) - (log_minus_digamma(alpha) - log_minus_digamma(total))
+        near = others < 0.01 * alpha
+        return np.where(near, -polygamma_rise(0, alpha, np.where(near, others, 0.0)), plain)
+
+    def covariance(self, eta: Any) -> Array:
+        """diag(ψ′(αⱼ)) − ψ′(α₀)."""
+        alpha = self._etas(eta)
+        total, others = trigamma(alpha.sum(axis=-1, keepdims=True)), sum_of_others(alpha)
+        near = others < 0.01 * alpha
+        rise = polygamma_rise(1, alpha, np.where(near, others, 0.0))
+        diagonal = np.where(near, -rise, trigamma(alpha) - total)
+        same = np.eye(alpha.shape[-1], dtype=bool)
+        return np.where(same, diagonal[..., None], -total[..., None])
+
+    def _maximum(self, sums: SufficientSums) -> MaximumLikelihood:
+        """The α whose mean logarithms are those of the rows."""
+        means, errors = sums.mean.round(), sums.mean_error(LOG_UNIT)
+        # Jensen: geometric means add up to less than 1, unless all rows are equal.
+        gap = -float(logsumexp(means))
+        if gap <= float(np.exp(means) @ errors) + len(means) * 2.0**-52:
+            shown = [float(f"{share:.6g}") for share in np.exp(means + gap)]
+            why = f"as far as rounding tells, every row is {shown}, and it grows with α"
+            nowhere = np.full(len(means), np.inf)
+            return MaximumLikelihood(
+                nowhere, self._named(nowhere), exists=False, notes=(NO_MAXIMUM + why,)
+            )
+        alpha, steps = solve_concentrations(sums.mean, gap)
+        return MaximumLikelihood(alpha, self._named(alpha), f"Newton's method, {steps} steps")
+
+    @abstractmethod
+    def _named(self, alpha: Array) -> dict[str, Any]:
+        """The usual parameters, or their limits."""
+
+    def _mean_log_likelihood(self, sums: SufficientSums, eta: Array) -> float:
+        """From the distances of the mean logarithms to those of α/α₀."""
+        rest = stirling_remainder(eta).sum() - stirling_remainder(eta.sum())
+        away = (sums.mean - log_shares_pair(eta)).round()
+        return float(eta @ away - rest + (sums.log_base / sums.weight).round())
+
+    def _digits(self, sums: SufficientSums, eta: Array) -> float:
+        """Those that the mean logarithms determine: the covariance's inverse is positive."""
+        change = covariance_solve(eta, sums.mean_error(LOG_UNIT))
+        return digits_of(float(np.abs(change / eta).max()))
+
+    def _in_domain(self, eta: Array) -> NDArray[np.bool_]:
+        return np.asarray(((eta > 0) & (eta < np.inf)).all(axis=-1))
+
+
+@dataclass(frozen=True)
+class Dirichlet(OfShares):
     """Shares of a whole, with the usual parameters `alpha`, one a column.
 
     Parameters
@@ -67,7 +132,6 @@ class Dirichlet(Family):
 
     domain = "positive, finite numbers"
     observed_axes = 1
-    statistic_error = LOG_UNIT
 
     def __post_init__(self) -> None:
         if index(self.columns) < 2:
@@ -91,18 +155,6 @@ class Dirichlet(Family):
     def sufficient_statistic(self, y: Any) -> Array:
         return np.log(self._observations(y))
 
-    def log_base_measure(self, y: Any) -> Array:
-        return -self.sufficient_statistic(y).sum(axis=-1)
-
-    def log_partition(self, eta: Any) -> Array:
-        return log_partition(self._etas(eta))
-
-    def mean(self, eta: Any) -> Array:
-        return mean_logs(self._etas(eta))
-
-    def covariance(self, eta: Any) -> Array:
-        return covariance_of_logs(self._etas(eta))
-
     def log_density(self, y: Any, eta: Any) -> Array:
         y = self._observations(y)
         # Shares that were rounded do not quite add up to 1, which large α notice.
@@ -114,19 +166,12 @@ class Dirichlet(Family):
         shape = (*shape_of(size, eta), self.columns)
         return np.exp(log_shares_sample(eta, shape, random_state)).clip(SMALLEST, 1.0)
 
-    def _maximum(self, sums: SufficientSums) -> Maximum:
-        found = most_likely(sums)
-        return Maximum(found.eta, {"alpha": found.eta}, found.path, found.exists, found.notes)
+    def _named(self, alpha: Array) -> dict[str, Any]:
+        return {"alpha": alpha}
 
     def _summands(self, values: Array) -> tuple[DoubleDouble, DoubleDouble]:
         logs = log_pair(values)
         return logs, -logs.sum(axis=1)
-
-    def _mean_log_likelihood(self, sums: SufficientSums, eta: Array) -> float:
-        return mean_log_likelihood(sums, eta)
-
-    def _digits(self, sums: SufficientSums, eta: Array) -> float:
-        return digits_of_alpha(sums, eta)
 
     def _numbers(self, y: Any) -> Array:
         values = super()._numbers(y)
@@ -138,9 +183,6 @@ class Dirichlet(Family):
         near = np.abs(values.sum(axis=-1) - 1.0) <= SUM_TOLERANCE
         return np.asarray((values > 0).all(axis=-1) & near)
 
-    def _in_domain(self, eta: Array) -> NDArray[np.bool_]:
-        return np.asarray(((eta > 0) & (eta < np.inf)).all(axis=-1))
-
 
 # --- what the beta distribution shares: it is the case of two columns ----------------------
 
@@ -149,24 +191,6 @@ def log_partition(alpha: Array) -> Array:
     """Σ log Γ(αⱼ) − log Γ(α₀), without the terms α log α that nearly cancel."""
     rest = stirling_remainder(alpha).sum(axis=-1) - stirling_remainder(alpha.sum(axis=-1))
     return np.asarray((alpha * log_shares(alpha)).sum(axis=-1) + rest)
-
-
-def mean_logs(alpha: Array) -> Array:
-    """ψ(αⱼ) − ψ(α₀)."""
-    total, others = alpha.sum(axis=-1, keepdims=True), sum_of_others(alpha)
-    plain = log_shares(alpha) - (log_minus_digamma(alpha) - log_minus_digamma(total))
-    near = others < 0.01 * alpha
-    return np.where(near, -polygamma_rise(0, alpha, np.where(near, others, 0.0)), plain)
-
-
-def covariance_of_logs(alpha: Array) -> Array:
-    """diag(ψ′(αⱼ)) − ψ′(α₀)."""
-    total, others = trigamma(alpha.sum(axis=-1, keepdims=True)), sum_of_others(alpha)
-    near = others < 0.01 * alpha
-    rise = polygamma_rise(1, alpha, np.where(near, others, 0.0))
-    diagonal = np.where(near, -rise, trigamma(alpha) - total)
-    same = np.eye(alpha.shape[-1], dtype=bool)
-    return np.where(same, diagonal[..., None], -total[..., None])
 
 
 def log_density(y: Array, logs: Array, alpha: Array, excess: Any = 0.0) -> Array:
@@ -182,29 +206,3 @@ def log_shares_sample(alpha: Array, shape: tuple[int, ...], random_state: Any) -
     """Logarithms of random shares."""
     logs = log_gamma_variates(alpha, shape, generator(random_state))
     return np.asarray(logs - logsumexp(logs, axis=-1, keepdims=True))
-
-
-def most_likely(sums: SufficientSums) -> Maximum:
-    """The α whose mean logarithms are those of the rows."""
-    means, errors = sums.mean.round(), sums.mean_error(LOG_UNIT)
-    # By Jensen's inequality the geometric means add up to less than 1 unless all rows are equal.
-    gap = -float(logsumexp(means))
-    if gap <= float(np.exp(means) @ errors) + len(means) * 2.0**-52:
-        shown = [float(f"{share:.6g}") for share in np.exp(means + gap)]
-        why = NO_MAXIMUM + (f"as far as rounding tells, every row is {shown}, and it grows with α")
-        return Maximum(np.full(len(means), np.inf), {}, exists=False, notes=(why,))
-    alpha, steps = solve_concentrations(sums.mean, gap)
-    return Maximum(alpha, {}, f"Newton's method, {steps} steps")
-
-
-def mean_log_likelihood(sums: SufficientSums, alpha: Array) -> float:
-    """Mean of log p over the rows, from the distances of the mean logarithms to those of α/α₀."""
-    rest = stirling_remainder(alpha).sum() - stirling_remainder(alpha.sum())
-    away = (sums.mean - log_shares_pair(alpha)).round()
-    return float(alpha @ away - rest + (sums.log_base / sums.weight).round())
-
-
-def digits_of_alpha(sums: SufficientSums, alpha: Array) -> float:
-    """Digits of α that the mean logarithms determine: the covariance's inverse is positive."""
-    change = covariance_solve(alpha, sums.mean_error(LOG_UNIT))
-    return digits_of(float(np.abs(change / alpha).max()))

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from suffice.families.base import Family
-from suffice.families.maximum import Maximum
+from suffice.families.maximum import MaximumLikelihood
 from suffice.fitting.certificate import Certificate
 from suffice.numerics.double_double import Array
 from suffice.statistics.exponential_family import SufficientSums
@@ -81,7 +81,7 @@ class Fitted(Distribution):
     ----------
     statistics : SufficientSums
         All that the rows said about it.
-    solution : Maximum
+    solution : MaximumLikelihood
         How it was found.
     certificate : Certificate
         `gradient`: how far the mean of T over the rows is from E[T], relative to its size;
@@ -99,7 +99,7 @@ class Fitted(Distribution):
 
     statistics: SufficientSums
     certificate: Certificate
-    solution: Maximum
+    solution: MaximumLikelihood
 
     @property
     def parameters(self) -> dict[str, Any]:

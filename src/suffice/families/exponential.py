@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from suffice.families.base import Family
 from suffice.families.checks import plain, positive
-from suffice.families.maximum import NO_MAXIMUM, Maximum
+from suffice.families.maximum import NO_MAXIMUM, MaximumLikelihood
 from suffice.families.sampling import generator, shape_of
 from suffice.numerics.double_double import Array
 from suffice.statistics.exponential_family import SufficientSums
@@ -65,12 +65,14 @@ class Exponential(Family):
         draws = generator(random_state).standard_exponential(shape_of(size, eta))
         return np.asarray(draws / -eta[..., 0])
 
-    def _maximum(self, sums: SufficientSums) -> Maximum:
+    def _maximum(self, sums: SufficientSums) -> MaximumLikelihood:
         mean = float(sums.mean.round()[0])
         if mean == 0:
             why = NO_MAXIMUM + "every value is 0, and it grows with the rate"
-            return Maximum(np.array([-np.inf]), {"rate": np.inf}, exists=False, notes=(why,))
-        return Maximum(np.array([-1.0 / mean]), {"rate": 1.0 / mean})
+            return MaximumLikelihood(
+                np.array([-np.inf]), {"rate": np.inf}, exists=False, notes=(why,)
+            )
+        return MaximumLikelihood(np.array([-1.0 / mean]), {"rate": 1.0 / mean})
 
     def _in_support(self, values: Array) -> NDArray[np.bool_]:
         return np.asarray((values >= 0) & (values < np.inf))

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from suffice.families.base import Family
 from suffice.families.checks import digits_of, plain, positive
-from suffice.families.maximum import NO_MAXIMUM, Maximum
+from suffice.families.maximum import NO_MAXIMUM, MaximumLikelihood
 from suffice.families.sampling import SMALLEST, generator, log_gamma_variates, shape_of
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.numerics.gamma_functions import (
@@ -104,7 +104,7 @@ class Gamma(Family):
         with np.errstate(under="ignore", over="ignore"):
             return np.clip(np.exp(logs - np.log(rate)), SMALLEST, np.finfo(np.float64).max)
 
-    def _maximum(self, sums: SufficientSums) -> Maximum:
+    def _maximum(self, sums: SufficientSums) -> MaximumLikelihood:
         mean = float(sums.mean.round()[1])
         gap, error = _gap(sums)
         if gap <= error:
@@ -112,10 +112,10 @@ class Gamma(Family):
                 f"as far as rounding tells, every value is {mean!r}, and it grows with the shape"
             )
             limit = {"shape": np.inf, "rate": np.inf}
-            return Maximum(np.array([np.inf, -np.inf]), limit, exists=False, notes=(why,))
+            return MaximumLikelihood(np.array([np.inf, -np.inf]), limit, exists=False, notes=(why,))
         k, steps = solve_shape(gap)
         path = f"Newton's method for the shape, {steps} steps"
-        return Maximum(np.array([k, -k / mean]), {"shape": k, "rate": k / mean}, path)
+        return MaximumLikelihood(np.array([k, -k / mean]), {"shape": k, "rate": k / mean}, path)
 
     def _usual(self, eta: Any) -> tuple[Array, Array]:
         """Shape and rate."""

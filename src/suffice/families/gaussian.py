@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from suffice.families.base import Family
 from suffice.families.checks import digits_of, plain, positive
-from suffice.families.maximum import NO_MAXIMUM, Maximum
+from suffice.families.maximum import NO_MAXIMUM, MaximumLikelihood
 from suffice.families.sampling import generator, shape_of
 from suffice.numerics.double_double import Array, DoubleDouble, two_product
 from suffice.statistics.exponential_family import SufficientSums
@@ -89,7 +89,7 @@ class Gaussian(Family):
         draws = generator(random_state).standard_normal(shape_of(size, eta))
         return np.asarray(mu + np.sqrt(variance) * draws)
 
-    def _maximum(self, sums: SufficientSums) -> Maximum:
+    def _maximum(self, sums: SufficientSums) -> MaximumLikelihood:
         mu, variance = float(sums.mean.round()[0]), float(_variance(sums).round())
         if variance <= 2 * _variance_error(sums):
             why = NO_MAXIMUM + (
@@ -97,8 +97,8 @@ class Gaussian(Family):
                 "tends to 0"
             )
             eta = np.array([np.copysign(np.inf, mu) if mu else 0.0, -np.inf])
-            return Maximum(eta, {"mu": mu, "variance": 0.0}, exists=False, notes=(why,))
-        return Maximum(self.natural(mu, variance), {"mu": mu, "variance": variance})
+            return MaximumLikelihood(eta, {"mu": mu, "variance": 0.0}, exists=False, notes=(why,))
+        return MaximumLikelihood(self.natural(mu, variance), {"mu": mu, "variance": variance})
 
     @staticmethod
     def _usual(eta: Array) -> tuple[Array, Array]:

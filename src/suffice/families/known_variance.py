@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from suffice.families.base import Family
 from suffice.families.checks import digits_of, plain, positive
 from suffice.families.gaussian import LOG_2PI, normal_log_density
-from suffice.families.maximum import Maximum
+from suffice.families.maximum import MaximumLikelihood
 from suffice.families.sampling import generator, shape_of
 from suffice.numerics.double_double import Array, DoubleDouble, two_product
 from suffice.statistics.exponential_family import SufficientSums
@@ -88,9 +88,9 @@ class GaussianKnownVariance(Family):
         draws = generator(random_state).standard_normal(shape_of(size, eta))
         return np.asarray(self.mean(eta)[..., 0] + np.sqrt(self.variance) * draws)
 
-    def _maximum(self, sums: SufficientSums) -> Maximum:
+    def _maximum(self, sums: SufficientSums) -> MaximumLikelihood:
         mu = float(sums.mean.round()[0])
-        return Maximum(self.natural(mu), {"mu": mu})
+        return MaximumLikelihood(self.natural(mu), {"mu": mu})
 
     def _summands(self, values: Array) -> tuple[Array, DoubleDouble]:
         square = DoubleDouble(*two_product(values, values))

@@ -29,7 +29,7 @@ NO_MAXIMUM = "the likelihood has no maximum: "
 
 
 @dataclass(frozen=True, eq=False)
-class Maximum:
+class MaximumLikelihood:
     """The most likely parameters.
 
     Attributes
@@ -52,7 +52,7 @@ class Maximum:
     notes: tuple[str, ...] = field(default=())
 
 
-def certify(family: Family, sums: SufficientSums, found: Maximum) -> Certificate:
+def certify(family: Family, sums: SufficientSums, found: MaximumLikelihood) -> Certificate:
     """What is proved about a maximum, computed from η itself."""
     if not found.exists:
         return Certificate(False, CLAIM, found.path, {"digits": 0.0}, found.notes)

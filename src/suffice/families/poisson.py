@@ -20,7 +20,7 @@ from scipy.special import gammaln
 
 from suffice.families.base import Family
 from suffice.families.checks import plain
-from suffice.families.maximum import Maximum
+from suffice.families.maximum import MaximumLikelihood
 from suffice.families.sampling import generator, shape_of
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.numerics.gamma_functions import deviance_term, stirling_remainder
@@ -91,10 +91,10 @@ class Poisson(Family):
         rate = self.log_partition(eta)
         return np.asarray(generator(random_state).poisson(rate, shape_of(size, eta)))
 
-    def _maximum(self, sums: SufficientSums) -> Maximum:
+    def _maximum(self, sums: SufficientSums) -> MaximumLikelihood:
         rate = float(sums.mean.round()[0])
         notes = () if rate > 0 else ("on the boundary: every count is 0, so η is −∞",)
-        return Maximum(np.atleast_1d(self.natural(rate)), {"rate": rate}, notes=notes)
+        return MaximumLikelihood(np.atleast_1d(self.natural(rate)), {"rate": rate}, notes=notes)
 
     def _summands(self, values: Array) -> tuple[Array, DoubleDouble]:
         # log y! in double-double: the likelihood is what its large terms leave.

@@ -17,7 +17,7 @@ from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
-from suffice.fitting.files.registry import saved_private
+from suffice.fitting.files.registry import may_be_saved, saved_private
 from suffice.fitting.one_pass import OnePass
 from suffice.fitting.trace import Trace
 from suffice.linear.least_squares.base import LeastSquaresModel
@@ -146,7 +146,10 @@ def taken_apart(estimator: Any) -> Candidate | None:
         return None
     if scalers and not getattr(model, "_follows_scaling", True):
         return None
-    if not _is_ours(model) or any(hasattr(step, "_skl_callbacks") for step in [estimator, *steps]):
+    # A class that was derived from ours, and not made known, may predict in its own way.
+    if not may_be_saved(type(model), None):
+        return None
+    if any(hasattr(step, "_skl_callbacks") for step in [estimator, *steps]):
         return None
     return Candidate(estimator, tuple(scalers), model)
 
@@ -178,11 +181,6 @@ def prepare(
             return None
         prepared.append(candidate)
     return prepared, source
-
-
-def _is_ours(model: Any) -> bool:
-    """Whether no one has changed what a model predicts, or how it is scored."""
-    return type(model).__module__.startswith("suffice.")
 
 
 def _gives_arrays(scaler: Any) -> bool:

@@ -1,0 +1,6 @@
+"""The guide imports the model that it prints."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "examples"))
