@@ -28,7 +28,7 @@ demo: $(STAMPS)/base  ## a tour on real data, in under two minutes with installa
 test: lint $(STAMPS)/test  ## lint, then the tests, the doctests, and the kernels again without the compiler
 	$(RUN) -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal $(ARGS)
 	NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal \
-		-m 'interpreted and not compiled' tests
+		-m 'not compiled' tests/kernels tests/numerics tests/statistics
 
 long: $(STAMPS)/test  ## the tests with whole products of options, and with many more random examples
 	$(RUN) -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal \

@@ -2,21 +2,16 @@
 
 import collections
 import itertools
-from pathlib import Path
 
 import hypothesis
 import pytest
 from sklearn.datasets import load_diabetes
-
-HERE = Path(__file__).parent
 
 # The first example of a kernel compiles it, so a single example has no honest time limit; and a
 # failure must come back on the next run.  `make long` looks for rarer ones.
 hypothesis.settings.register_profile("suffice", deadline=None, derandomize=True, max_examples=25)
 hypothesis.settings.register_profile("long", deadline=None, max_examples=300)
 hypothesis.settings.load_profile("suffice")
-
-INTERPRETED = {"kernels", "numerics"}
 
 
 def pytest_addoption(parser):
@@ -25,12 +20,9 @@ def pytest_addoption(parser):
     )
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark what `make test` repeats as plain Python, and leave out what only `make long` tries."""
-    for item in items:
-        if HERE in item.path.parents and item.path.relative_to(HERE).parts[0] in INTERPRETED:
-            item.add_marker(pytest.mark.interpreted)
+    """Leave out what only `make long` tries."""
     if not config.getoption("--long"):
         kept = set(in_pairs(item for item in items if not item.get_closest_marker("long")))
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])

@@ -29,7 +29,7 @@ from tests.laws.specimens import (
 from tests.statistics.rows import Rows
 
 every_specimen = pytest.mark.parametrize("specimen", SPECIMENS, ids=str)
-few = settings(max_examples=settings.default.max_examples // 2)
+few = settings(max_examples=settings.default.max_examples // 3)
 
 
 def pieces(draw, block, most=4):

@@ -426,7 +426,7 @@ def test_penalties_in_turn_are_as_if_alone(l1_ratio, positive, standardize, prec
     model = ElasticNet(l1_ratio=l1_ratio, positive=positive, standardize=standardize)
     moments = Moments.summarize(X, y[:, None], None, precision)
     target = targets_of(moments, 1, True, True, quick=True)[0]
-    alphas = [0.0, *np.geomspace(2, 1e-4, 60), 1e-5, 0.0]
+    alphas = [0.0, *np.geomspace(2, 1e-4, 25), 1e-5, 0.0]
     strengths = [model._strength(alpha) for alpha in alphas]
     together = solve_path(target, strengths)
 

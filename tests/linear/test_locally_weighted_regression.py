@@ -419,7 +419,7 @@ def test_files_give_the_bits_of_arrays(tmp_path):
     table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": y})
     pq.write_table(table, tmp_path / "rows.parquet", row_group_size=7000)
     source = suffice.scan(tmp_path / "rows.parquet", target="y")
-    plain, streamed = (LocallyWeightedRegression(0.2) for _ in "ab")
+    plain, streamed = (LocallyWeightedRegression(0.1) for _ in "ab")
     plain.fit(X, y)
     streamed.fit(source)
     expected = plain.predict(X)

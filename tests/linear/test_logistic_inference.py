@@ -406,21 +406,20 @@ FITS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", FITS)
-@pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.filterwarnings("ignore")
-def test_the_rows_of_a_fit_are_never_refused(name: str, kept: bool, monkeypatch: Any) -> None:
+def test_the_rows_of_a_fit_are_never_refused(name: str) -> None:
     for n, classes in ((300, 2), (300, 3), (40_000, 2)):
         X, y, _ = made(n, classes)
         X[:, 1] = np.where(np.abs(X[:, 1]) > 1, X[:, 1], 0.0)
         rng = np.random.default_rng(1)
         weights = (None, rng.integers(0, 3, size=n), 1e-9 * rng.random(n), 1e12 * rng.random(n))
         for rows in (X, X * [1e-6, 1.0, 1e6] + [1.0, 0.0, 1e8], sparse.csr_array(X)):
-            for weight in weights if n < 1000 else weights[:2]:
+            for weight in weights if n < 1000 else weights[1:2]:
                 model = LogisticRegression(**FITS[name]).fit(rows, y, sample_weight=weight)
-                if not kept:
-                    monkeypatch.setattr(model, "_likelihood", None)
-                found = model.summary(cov="HC0", X=rows, y=y, sample_weight=weight)
-                assert found.std_err.shape == found.coef.shape
+                for _ in ("with the likelihood that the fit kept", "and without it"):
+                    found = model.summary(cov="HC0", X=rows, y=y, sample_weight=weight)
+                    assert found.std_err.shape == found.coef.shape
+                    model._likelihood = None
 
 
 @pytest.mark.parametrize("n", [400, 40_000])

@@ -150,7 +150,7 @@ def test_integral_over_a_plane_is_one(name):
     def edge(x):
         return end if name == "gaussian" else np.sqrt(max(end**2 - x * x, 0.0))
 
-    mass = 4 * dblquad(value, 0, end, 0, edge, epsabs=1e-7)[0]
+    mass = 4 * dblquad(value, 0, end, 0, edge, epsabs=1e-6, epsrel=1e-6)[0]
     assert mass == pytest.approx(1, abs=1e-5)
 
 

@@ -32,7 +32,7 @@ from suffice.sources import MappedSource, as_source
 @pytest.fixture(scope="module")
 def rides():
     rng = np.random.default_rng(0)
-    n = 50_000
+    n = 34_000
     frame = pd.DataFrame(
         {
             "miles": rng.exponential(3, n).round(1),
@@ -52,7 +52,7 @@ def rides():
 def folder(rides, tmp_path_factory):
     folder = tmp_path_factory.mktemp("rides")
     for i in range(3):
-        rides[i * 20_000 : (i + 1) * 20_000].to_parquet(folder / f"{i}.parquet")
+        rides[i * 12_000 : (i + 1) * 12_000].to_parquet(folder / f"{i}.parquet")
     return folder
 
 

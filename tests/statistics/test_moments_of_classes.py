@@ -40,7 +40,9 @@ def within_bound(statistic, truth):
 
 @pytest.mark.parametrize("precision", ["float64", "double-double"])
 @pytest.mark.parametrize("offset", [0.0, 1e8])
-@pytest.mark.parametrize("rows", [60, 7000, 11_000])
+@pytest.mark.parametrize(
+    "rows", [60, *(pytest.param(n, marks=pytest.mark.compiled) for n in (7000, 11_000))]
+)
 def test_scatters_are_exact_to_the_bound(precision, offset, rows):
     X, y = sample(rows, offset=offset)
     weight = np.random.default_rng(1).uniform(0.1, 3, size=rows)
