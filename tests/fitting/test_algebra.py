@@ -35,7 +35,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import suffice
 from suffice import LinearRegression, Ridge, catalogue
-from suffice.linear.least_squares import least_squares
+from suffice.linear.least_squares import normal_equations
 from suffice.sources.memory.arrays import ArraySource
 from tests.linear import exact
 
@@ -151,12 +151,12 @@ weights = pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weig
 @contextmanager
 def float64_always(on: bool = True) -> Any:
     """Few rows, too, are summarised in float64 first."""
-    before = least_squares.SMALL_WORK
-    least_squares.SMALL_WORK = 0 if on else before
+    before = normal_equations.SMALL_WORK
+    normal_equations.SMALL_WORK = 0 if on else before
     try:
         yield
     finally:
-        least_squares.SMALL_WORK = before
+        normal_equations.SMALL_WORK = before
 
 
 # --- the same as a fit ---------------------------------------------------------------------

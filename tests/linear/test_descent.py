@@ -16,8 +16,8 @@ from suffice.fitting.requests import StopAsked
 from suffice.linear.solvers.choose import chosen, minimise
 from suffice.linear.solvers.line_search import minimise_by, relative, relative_norm
 from suffice.linear.solvers.losses import Logistic, Softmax, Squared
-from suffice.linear.solvers.newton import Directions, Newton
-from suffice.linear.solvers.objective import Columns, Objective, Target
+from suffice.linear.solvers.newton import Newton, NewtonSystem
+from suffice.linear.solvers.objective import Objective, ScaledColumns, Target
 from suffice.sources import as_source
 from suffice.statistics.curvature import Derivatives
 
@@ -30,7 +30,7 @@ def problem(loss, seed=0, *, l1=0.0, l2=0.5, n=120, d=4):
     X = rng.normal(size=(n, d))
     y = rng.integers(0, getattr(loss, "n_classes", 2), n).astype(float)
     y = np.where(rng.random(n) < 0.4, (X[:, 0] > 0).astype(float), y)
-    columns = Columns(np.zeros(d), np.ones(d), True)
+    columns = ScaledColumns(np.zeros(d), np.ones(d), True)
     shape = (loss.n_predictors, d + 1)
     strengths = np.ones(shape)
     strengths[:, -1] = 0.0
@@ -168,7 +168,7 @@ class Exponential:
 
 
 def one_number(loss, y, start):
-    columns = Columns(np.zeros(1), np.ones(1), False)
+    columns = ScaledColumns(np.zeros(1), np.ones(1), False)
     zero = np.zeros((1, 1))
     objective = Objective(loss, columns, zero, zero, lambda b: Target(b.y, b.weight))
     return objective, as_source(np.ones((len(y), 1)), np.asarray(y, float)), np.full((1, 1), start)
@@ -325,15 +325,15 @@ def test_directions_where_the_hessian_is_singular():
     A = np.random.default_rng(0).normal(size=(6, 3))
     A = np.hstack([A, A[:, :1] + A[:, 1:2], np.zeros((6, 1))])
     H, g = A.T @ A, A.T @ np.ones(6)
-    solve = Directions(H)
+    solve = NewtonSystem(H)
     assert solve.rank == 3
     assert not solve.indefinite
     np.testing.assert_allclose(H @ solve(g), g, atol=1e-10)
     assert solve(g)[-1] == 0
-    scaled = Directions(H * np.outer([1e8, 1, 1, 1e-8, 1], [1e8, 1, 1, 1e-8, 1]))
+    scaled = NewtonSystem(H * np.outer([1e8, 1, 1, 1e-8, 1], [1e8, 1, 1, 1e-8, 1]))
     assert scaled.rank == 3
-    assert Directions(np.diag([1.0, -1.0])).indefinite
-    assert Directions(np.array([[1.0, 2.0], [2.0, 1.0]])).indefinite
+    assert NewtonSystem(np.diag([1.0, -1.0])).indefinite
+    assert NewtonSystem(np.array([[1.0, 2.0], [2.0, 1.0]])).indefinite
 
 
 def test_which_method():
@@ -350,7 +350,7 @@ def test_which_method():
 def test_squares_take_one_step():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(50, 3)), rng.normal(size=(50, 2))
-    columns, zero = Columns(np.zeros(3), np.ones(3), True), np.zeros((2, 4))
+    columns, zero = ScaledColumns(np.zeros(3), np.ones(3), True), np.zeros((2, 4))
     objective = Objective(Squared(2), columns, zero, zero, lambda b: Target(b.y, b.weight))
     search = minimise_by(Newton(objective), zero, tol=1e-12, max_iter=10)
     found, passes = answer(search, as_source(X, y))

@@ -15,7 +15,7 @@ from suffice.linear.solvers.choose import minimise
 from suffice.linear.solvers.line_search import Minimum
 from suffice.linear.solvers.logistic_duality_gap import duality_gap
 from suffice.linear.solvers.losses import Logistic, Softmax
-from suffice.linear.solvers.objective import Columns, Objective, Target
+from suffice.linear.solvers.objective import Objective, ScaledColumns, Target
 from suffice.sources import as_source
 
 LOSSES = {"logistic": Logistic(), "softmax": Softmax(3), "reference": Softmax(3, 1)}
@@ -30,7 +30,7 @@ def problem(loss, l1, l2, seed, *, intercept=True, weighted=True, thin=False):
     y = rng.integers(0, n_classes, n)
     y[:n_classes] = np.arange(n_classes)
     weight = rng.uniform(0.2, 3, n) if weighted else np.ones(n)
-    columns = Columns(np.zeros(d), X.std(axis=0), intercept)
+    columns = ScaledColumns(np.zeros(d), X.std(axis=0), intercept)
     strengths = np.ones((loss.n_predictors, columns.n_parameters))
     strengths[:, :d] /= columns.scale
     strengths[:, d:] = 0.0

@@ -17,17 +17,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 import suffice
 from suffice import ElasticNet, Lasso, LinearRegression, Ridge
+from suffice.engines.gather import gather
 from suffice.linear.lasso_solvers import coordinate_descent
 from suffice.linear.lasso_solvers import from_columns as working_set
 from suffice.linear.lasso_solvers import from_moments as penalised_moments
-from suffice.linear.lasso_solvers.coordinate_descent import (
-    Penalty,
-    duality_gap,
-    duality_gaps,
-    solve_inside,
-    towards_signs,
-)
-from suffice.linear.lasso_solvers.from_moments import solve_path, targets_of
+from suffice.linear.lasso_solvers.coordinate_descent import solve_inside, towards_signs
+from suffice.linear.lasso_solvers.duality_gap import Penalty, duality_gap, duality_gaps
+from suffice.linear.lasso_solvers.from_moments import targets_of
+from suffice.linear.lasso_solvers.path import solve_path
 from suffice.statistics.moments.full import Moments
 
 SHAPES = {"tall": (400, 12), "few rows": (30, 12), "square": (150, 140), "wide": (60, 300)}
@@ -463,7 +460,7 @@ def test_few_columns_are_looked_at(monkeypatch):
     """What is known of an earlier residual saves most of the products."""
     X, y = make((200, 3000), share=0.01)
     full = []
-    from suffice.linear.lasso_solvers.from_columns import DenseColumns
+    from suffice.linear.lasso_solvers.columns import DenseColumns
 
     dots = DenseColumns.dots
 
@@ -587,8 +584,8 @@ def test_the_error_of_a_slope_is_bounded():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 5)) + 1e4, rng.normal(size=12) * 3
     for rows in (X, sparse.csr_array(X)):
-        columns = working_set.gather_columns(suffice.sources.ArraySource(rows, y), True, 1)
-        target, support = columns.target(0), np.array([0, 3])
+        gathered = gather(suffice.sources.ArraySource(rows, y), "Lasso")
+        target, support = working_set.targets_of_rows(gathered, 1, True, 1)[0], np.array([0, 3])
         theta = np.array([0.7, -1.3])
         r = target.problem.residual(support, theta)
         error, _ = target._rounding(r, support, theta)
@@ -600,6 +597,6 @@ def test_the_error_of_a_slope_is_bounded():
             - sum(Fraction(c) * (row[j] - means[j]) for j, c in zip(support, theta, strict=True))
             for row, t in zip(exact, y, strict=True)
         ]  # fmt: skip
-        for j, found in enumerate(columns.dots(None, r)):
+        for j, found in enumerate(target.columns.dots(None, r)):
             true = sum((row[j] - means[j]) * part for row, part in zip(exact, left, strict=True))
             assert abs(Fraction(float(found)) - true) <= Fraction(float(error[j]))

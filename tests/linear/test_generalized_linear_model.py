@@ -25,7 +25,7 @@ import suffice
 from suffice import GeneralizedLinearModel
 from suffice.fitting.requests import StopAsked
 from suffice.linear.glm.links import Power
-from suffice.linear.glm.responses.named import NegativeBinomial, Poisson
+from suffice.linear.glm.responses.named import NegativeBinomialResponse, PoissonResponse
 from tests.contract import contract
 
 SM_LINKS = {
@@ -165,7 +165,7 @@ def test_exponential_is_gamma_of_dispersion_one():
 
 def test_objects_as_family_and_link():
     X, y = simulated("poisson", "log")
-    model = GeneralizedLinearModel(NegativeBinomial(0.5), Power(0.0)).fit(X, y)
+    model = GeneralizedLinearModel(NegativeBinomialResponse(0.5), Power(0.0)).fit(X, y)
     other = GeneralizedLinearModel("negative_binomial", overdispersion=0.5).fit(X, y)
     np.testing.assert_array_equal(model.coef_, other.coef_)
 
@@ -461,7 +461,7 @@ def test_without_information_there_are_no_standard_errors(monkeypatch):
 
 
 def test_families_tell_scikit_learn_what_they_take():
-    for family, positive in (("gaussian", False), (Poisson(), True), ("binomial", True)):
+    for family, positive in (("gaussian", False), (PoissonResponse(), True), ("binomial", True)):
         tags = GeneralizedLinearModel(family).__sklearn_tags__()
         assert tags.target_tags.positive_only is positive
     assert not GeneralizedLinearModel("unknown").__sklearn_tags__().target_tags.positive_only
@@ -853,7 +853,7 @@ def test_saving(tmp_path):
     X, y = simulated("tweedie", "log")
     for model in (
         GeneralizedLinearModel("tweedie", power=1.4),
-        GeneralizedLinearModel(Poisson(), Power(0.4)),
+        GeneralizedLinearModel(PoissonResponse(), Power(0.4)),
     ):
         fitted = model.fit(X, y)
         fitted.save(tmp_path / "model")

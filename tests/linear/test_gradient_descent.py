@@ -14,9 +14,9 @@ from sklearn.utils import check_random_state
 
 import suffice
 from suffice import LinearRegression, LogisticRegression, Ridge
-from suffice.linear.solvers.gradient_descent import Descent
+from suffice.linear.solvers.gradient_descent import DescentOptions
 from suffice.linear.solvers.losses import Softmax, Squared
-from suffice.linear.solvers.objective import Columns, Objective, Target
+from suffice.linear.solvers.objective import Objective, ScaledColumns, Target
 from suffice.linear.solvers.sgd import Iterate, steps
 from suffice.sources import Block
 
@@ -148,7 +148,7 @@ def test_sgd_by_a_plain_loop(diabetes, batch_size):
 
 def test_learning_rates():
     def rates(**options):
-        return Descent(**options).rates(0.5, 2, 3, per_epoch=2.0).tolist()
+        return DescentOptions(**options).rates(0.5, 2, 3, per_epoch=2.0).tolist()
 
     assert rates(solver="gd", learning_rate="constant") == [0.5] * 3
     np.testing.assert_allclose(
@@ -160,7 +160,7 @@ def test_learning_rates():
 def test_losses_without_a_kernel_and_sparse_rows_take_the_same_steps():
     rng = np.random.default_rng(0)
     X, codes, weight = rng.normal(size=(90, 4)), rng.integers(0, 3, 90), rng.uniform(1, 2, 90)
-    columns = Columns(np.zeros(4), np.array([1.0, 2, 3, 4]), True, None, 4)
+    columns = ScaledColumns(np.zeros(4), np.array([1.0, 2, 3, 4]), True, None, 4)
     options = {"batch_size": 7, "momentum": 0.4, "share": 0.6}
 
     def rates(first, count):

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from suffice import LinearRegression
-from suffice.linear.least_squares.least_squares import normal_equations, solve, solve_if_accurate
+from suffice.linear.least_squares.normal_equations import normal_equations
+from suffice.linear.least_squares.solve import solve, solve_if_accurate
 from suffice.numerics.double_double import DoubleDouble
 from suffice.statistics.moments.full import Moments
 from tests.linear.exact import MOST_DIGITS, digits, least_squares, rank, smallest_solution

@@ -18,7 +18,7 @@ import suffice
 from suffice import LocallyWeightedRegression
 from suffice.linear import locally_weighted_regression
 from suffice.linear.local import moments as local_moments
-from suffice.linear.local.moments import Rule, neighbourhoods
+from suffice.linear.local.moments import LocalModel, neighbourhoods
 from suffice.linear.local.rows import LEAF, column_deviations
 from suffice.linear.local.solution import solve, solve_directly
 from suffice.numerics.spatial import spatial_order
@@ -99,7 +99,7 @@ def test_both_ways_to_a_solution_agree_with_qr(bandwidth):
     y = np.cos(3 * X[:, 0]) + 0.1 * rng.normal(size=5000)
     queries = rng.uniform(-2.9, 2.9, size=(80, 1)) + 1e3
     model = LocallyWeightedRegression(bandwidth).fit(X, y)
-    rows, rule = model._rows, Rule(1, np.zeros(1), 1e-10)
+    rows, rule = model._rows, LocalModel(1, np.zeros(1), 1e-10)
     expected = by_qr(X, y, queries, bandwidth)
     agree(model.predict(queries), expected)
     agree(np.array([solve_directly(rows, q, q, rule)[0] for q in queries]), expected)
@@ -110,7 +110,7 @@ def test_moments_are_trusted_where_they_should_be():
     X, y = wavy(rows=4000, columns=5)
     queries = inner_queries(5)
     model = LocallyWeightedRegression().fit(X, y)
-    rows, rule = model._rows, Rule(1, np.zeros(5), 1e-10)
+    rows, rule = model._rows, LocalModel(1, np.zeros(5), 1e-10)
     found, trusted = solve(rows, queries, 0, neighbourhoods(rows, queries, 0, rule), rule)
     assert trusted.all()
     agree(found[:, 0], by_qr(X, y, queries, model.bandwidth_))
@@ -121,7 +121,7 @@ def test_moments_are_not_trusted_where_they_are_wrong():
     X[:, 1] = X[:, 0] + 1e-5 * X[:, 1]
     queries = np.repeat(inner_queries(1), 2, axis=1)
     model = LocallyWeightedRegression(0.5).fit(X, y)
-    rows, rule = model._rows, Rule(1, np.zeros(2), 1e-10)
+    rows, rule = model._rows, LocalModel(1, np.zeros(2), 1e-10)
     found, trusted = solve(rows, queries, 0, neighbourhoods(rows, queries, 0, rule), rule)
     expected = by_qr(X, y, queries, 0.5)
     agree(found[trusted, 0], expected[trusted])
@@ -182,9 +182,9 @@ def test_rows_left_out_change_no_more_than_promised(tol, degree, columns):
     queries = np.sort(inner_queries(columns, count=60), axis=0)
     model = LocallyWeightedRegression(0.05, degree=degree, tol=tol).fit(X, y)
     rows = model._rows
-    rule = Rule(degree, np.zeros(columns), tol)
+    rule = LocalModel(degree, np.zeros(columns), tol)
     assert neighbourhoods(rows, queries[:8], 0, rule).skipped
-    full = Rule(degree, np.zeros(columns), 0.0)
+    full = LocalModel(degree, np.zeros(columns), 0.0)
     everything = np.array([solve_directly(rows, q, q, full)[0] for q in queries])
     change = np.abs(model.predict(queries) - everything)
     assert (change <= tol * np.ptp(y) + 1e-9 * np.abs(everything)).all()
@@ -203,7 +203,7 @@ def test_the_bound_holds_even_where_it_is_tight(monkeypatch, headroom):
     rows = model._rows
     verdicts = []
     for tol in (0.5, 1e-2, 1e-4):
-        rule, full = Rule(1, np.zeros(1), tol), Rule(1, np.zeros(1), 0.0)
+        rule, full = LocalModel(1, np.zeros(1), tol), LocalModel(1, np.zeros(1), 0.0)
         for q in np.linspace(-0.1, 1.1, 25)[:, None]:
             nearby = neighbourhoods(rows, q[None], 0, rule)
             found, trusted = solve(rows, q[None], 0, nearby, rule)

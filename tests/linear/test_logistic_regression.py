@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import suffice
 from suffice import LogisticRegression
+from suffice.fitting.driver import Running, answered
+from suffice.fitting.requests import Pass
+from suffice.linear.solvers import choose
 from tests.linear import exact_logistic
 from tests.linear.real_data import SETS
 
@@ -677,3 +682,45 @@ def test_coefficients_of_all_classes_have_nothing_in_common():
     y = np.digitize(X @ [0.5, -1.0, 2.0, 1.0] + rng.normal(size=60_000), [-8.0, -5.0])
     model = suffice.LogisticRegression().fit(X, y)
     assert np.abs(model.coef_.sum(axis=0)).max() < 1e-14 * np.abs(model.coef_).max()
+
+
+def fit_by_copies(model, X, y):
+    """A fit whose passes are summarised by what came out of a pickle, as in another process."""
+    source = model._training_source(X, y, None)
+    running = Running(model._passes(source))
+    running.start()
+    while (asked := running.asked) is not None:
+        if isinstance(asked, Pass):
+            asked = replace(asked, summarize=pickle.loads(pickle.dumps(asked.summarize)))
+        running.send(answered(model, asked, source, running.kept))
+    model._adopt_found(running.result, running.trace)
+    return model
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"class_weight": "balanced"},
+        {"reference_class": 1},
+        {"solver": "newton-cg"},
+        {"solver": "lbfgs"},
+        {"solver": "gd", "max_iter": 20},
+        {"solver": "sgd", "max_iter": 2},
+        {"l1_ratio": 1.0, "C": 0.1},
+        {"C": np.inf},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("rows", ["few", "separated", "sparse", "many"])
+def test_passes_can_be_sent_to_other_processes(options, rows, monkeypatch):
+    X, y = make(n=40_000 if rows == "many" else 300, k=3)
+    if rows == "separated":
+        y = (X[:, 0] > 0).astype(int)
+    if rows == "sparse":
+        X = sparse.csr_array(X)
+        monkeypatch.setattr(choose, "MOST_HESSIAN", 4)  # working sets, where there is an l1 penalty
+    model = fit_by_copies(LogisticRegression(**options), X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        identical(model, LogisticRegression(**options).fit(X, y))

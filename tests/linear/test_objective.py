@@ -10,7 +10,13 @@ from scipy import sparse
 
 from suffice.linear.solvers import objective as module
 from suffice.linear.solvers.losses import Logistic, Softmax, Squared
-from suffice.linear.solvers.objective import Columns, Objective, Target, present
+from suffice.linear.solvers.objective import (
+    KeptCurvatures,
+    Objective,
+    ScaledColumns,
+    Target,
+    present,
+)
 from suffice.sources import Block
 from suffice.statistics.curvature import Curvature, weighted_gram
 
@@ -35,7 +41,7 @@ def make(
     added = 0.7 * y - 0.3 if offset else None
     d = D if kept is None else len(kept)
     centre = rng.normal(size=d) if centred and intercept else np.zeros(d)
-    columns = Columns(centre, rng.uniform(0.5, 3, d), intercept, kept, D)
+    columns = ScaledColumns(centre, rng.uniform(0.5, 3, d), intercept, kept, D)
     k, p = loss.n_predictors, columns.n_parameters
 
     def target(block):
@@ -100,7 +106,8 @@ def test_sparse_is_dense(loss, intercept, offset):
         assert_close(b.hessian, a.hessian)
     along = np.random.default_rng(5).normal(size=at.shape)
     assert_close(
-        objective.bend(thin, at, along, {}).gradient, objective.bend(block, at, along, {}).gradient
+        objective.hessian_product(thin, at, along, KeptCurvatures()).gradient,
+        objective.hessian_product(block, at, along, KeptCurvatures()).gradient,
     )
     assert_close(objective.diagonal(thin, at).gradient, objective.diagonal(block, at).gradient)
 
@@ -111,10 +118,10 @@ def test_sparse_is_dense(loss, intercept, offset):
 def test_products_with_the_hessian_without_a_hessian(loss, weights, offset):
     objective, block, at, added = make(loss, 3, weights=weights, offset=offset)
     hessian = naive(objective, block, at, added)[2]
-    kept = {}
+    kept = KeptCurvatures()
     for seed in range(3):
         along = np.random.default_rng(seed).normal(size=at.shape)
-        bent = objective.bend(block, at, along, kept).gradient
+        bent = objective.hessian_product(block, at, along, kept).gradient
         assert_close(bent, np.einsum("kajb,jb->ka", hessian, along))
     assert len(kept) == 1  # what depends on the point alone is computed once
     diagonal = np.diagonal(hessian.reshape(at.size, at.size)).reshape(at.shape)
@@ -124,10 +131,10 @@ def test_products_with_the_hessian_without_a_hessian(loss, weights, offset):
 def test_what_is_kept_between_products_is_bounded(monkeypatch):
     monkeypatch.setattr(module, "MOST_KEPT", 0)
     objective, block, at, added = make(Softmax(3), 3)
-    kept, along = {}, np.ones_like(at)
+    kept, along = KeptCurvatures(), np.ones_like(at)
     hessian = naive(objective, block, at, added)[2]
     for _ in range(2):
-        bent = objective.bend(block, at, along, kept).gradient
+        bent = objective.hessian_product(block, at, along, kept).gradient
         assert_close(bent, np.einsum("kajb,jb->ka", hessian, along))
     assert not kept
 
@@ -172,7 +179,7 @@ def test_rows_of_weight_zero_may_hold_anything(loss):
     along = np.ones_like(at)
     for function in (
         lambda rows: objective.summarize(rows, at, 2).hessian,
-        lambda rows: objective.bend(rows, at, along, {}).gradient,
+        lambda rows: objective.hessian_product(rows, at, along, KeptCurvatures()).gradient,
         lambda rows: objective.diagonal(rows, at).gradient,
     ):
         np.testing.assert_array_equal(function(holes), function(block))

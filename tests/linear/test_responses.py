@@ -9,26 +9,31 @@ from scipy import stats
 from suffice.linear.glm.links import LINKS, Power
 from suffice.linear.glm.loss import GeneralizedLoss, chosen_link, chosen_response
 from suffice.linear.glm.responses.base import by_count
-from suffice.linear.glm.responses.named import RESPONSES, Binomial, Gaussian, NegativeBinomial
+from suffice.linear.glm.responses.named import (
+    RESPONSES,
+    BinomialResponse,
+    GaussianResponse,
+    NegativeBinomialResponse,
+)
 from suffice.linear.glm.responses.power_variance import (
-    Exponential,
-    Gamma,
-    InverseGaussian,
-    Poisson,
-    Tweedie,
+    ExponentialResponse,
+    GammaResponse,
+    InverseGaussianResponse,
+    PoissonResponse,
+    TweedieResponse,
 )
 
 TARGETS = {
-    Gaussian(): [-2.0, 0.0, 0.5, 3.0],
-    Binomial(): [0.0, 0.25, 0.7, 1.0],
-    Poisson(): [0.0, 1.0, 2.5, 30.0],
-    Gamma(): [0.01, 0.5, 2.0, 30.0],
-    Exponential(): [0.01, 0.5, 2.0, 30.0],
-    InverseGaussian(): [0.05, 0.5, 2.0, 9.0],
-    Tweedie(1.5): [0.0, 0.5, 2.0, 9.0],
-    Tweedie(2.6): [0.05, 0.5, 2.0, 9.0],
-    Tweedie(-1.0): [-3.0, 0.5, 2.0, 9.0],
-    NegativeBinomial(0.4): [0.0, 1.0, 4.0, 30.0],
+    GaussianResponse(): [-2.0, 0.0, 0.5, 3.0],
+    BinomialResponse(): [0.0, 0.25, 0.7, 1.0],
+    PoissonResponse(): [0.0, 1.0, 2.5, 30.0],
+    GammaResponse(): [0.01, 0.5, 2.0, 30.0],
+    ExponentialResponse(): [0.01, 0.5, 2.0, 30.0],
+    InverseGaussianResponse(): [0.05, 0.5, 2.0, 9.0],
+    TweedieResponse(1.5): [0.0, 0.5, 2.0, 9.0],
+    TweedieResponse(2.6): [0.05, 0.5, 2.0, 9.0],
+    TweedieResponse(-1.0): [-3.0, 0.5, 2.0, 9.0],
+    NegativeBinomialResponse(0.4): [0.0, 1.0, 4.0, 30.0],
 }
 UNIT = ("logit", "probit", "cloglog", "loglog")
 MEANS = {"real": [0.2, 1.0, 4.0], "positive": [0.05, 0.8, 6.0], "unit": [0.02, 0.4, 0.95]}
@@ -115,24 +120,31 @@ PHI = 0.37
 
 def scipy_log_density(response, y, mu, phi):
     match response:
-        case Gaussian():
+        case GaussianResponse():
             return stats.norm.logpdf(y, mu, np.sqrt(phi))
-        case Poisson():
+        case PoissonResponse():
             return stats.poisson.logpmf(y, mu)
-        case Exponential():
+        case ExponentialResponse():
             return stats.expon.logpdf(y, scale=mu)
-        case Gamma():
+        case GammaResponse():
             return stats.gamma.logpdf(y, 1 / phi, scale=mu * phi)
-        case InverseGaussian():
+        case InverseGaussianResponse():
             return stats.invgauss.logpdf(y, mu * phi, scale=1 / phi)
-        case NegativeBinomial(k):
+        case NegativeBinomialResponse(k):
             return stats.nbinom.logpmf(y, 1 / k, 1 / (1 + k * mu))
     raise NotImplementedError
 
 
 @pytest.mark.parametrize(
     "response",
-    [Gaussian(), Poisson(), Exponential(), Gamma(), InverseGaussian(), NegativeBinomial(0.4)],
+    [
+        GaussianResponse(),
+        PoissonResponse(),
+        ExponentialResponse(),
+        GammaResponse(),
+        InverseGaussianResponse(),
+        NegativeBinomialResponse(0.4),
+    ],
     ids=str,
 )
 def test_log_likelihood_of_scipy(response):
@@ -153,7 +165,7 @@ def test_log_likelihood_of_counts():
     trials = rng.integers(1, 20, size=40).astype(float)
     mu = rng.uniform(0.1, 0.9, size=40)
     y = rng.binomial(trials.astype(int), mu) / trials
-    response = Binomial()
+    response = BinomialResponse()
     deviance = trials @ response.unit_deviance(y, mu)
     base = response.log_base(y, trials, 1.0).sum()
     expected = stats.binom.logpmf(np.rint(y * trials), trials, mu).sum()
@@ -165,7 +177,7 @@ def test_tweedie_densities_add_up_to_one(power):
     """The weight of 0 and the integral of the density over all amounts."""
     from scipy.integrate import quad
 
-    response, mu, phi = Tweedie(power), np.array([1.3]), 0.8
+    response, mu, phi = TweedieResponse(power), np.array([1.3]), 0.8
 
     def density(y: float) -> float:
         amount = np.array([y])
@@ -178,11 +190,11 @@ def test_tweedie_densities_add_up_to_one(power):
 
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_tweedie_has_the_deviances_of_its_special_cases(power):
-    special = {1: Poisson(), 2: Gamma(), 3: InverseGaussian()}[power]
+    special = {1: PoissonResponse(), 2: GammaResponse(), 3: InverseGaussianResponse()}[power]
     y, mu = np.array([0.3, 2.0, 7.0]), np.array([0.5, 1.0, 6.0])
     for p in (power, power + 1e-6):
         np.testing.assert_allclose(
-            Tweedie(p).unit_deviance(y, mu), special.unit_deviance(y, mu), rtol=1e-4
+            TweedieResponse(p).unit_deviance(y, mu), special.unit_deviance(y, mu), rtol=1e-4
         )
 
 
@@ -190,7 +202,12 @@ def test_deviances_near_zero_keep_their_digits():
     """d ≈ (y − μ)²/V(μ), where the terms of the formula cancel to nothing."""
     mu = np.array([0.3])
     y = mu * (1 + 1e-7)
-    for response in (Poisson(), Gamma(), Binomial(), NegativeBinomial(0.4)):
+    for response in (
+        PoissonResponse(),
+        GammaResponse(),
+        BinomialResponse(),
+        NegativeBinomialResponse(0.4),
+    ):
         near = (y - mu) ** 2 / response.variance(mu)
         np.testing.assert_allclose(response.unit_deviance(y, mu), near, rtol=1e-5)
 
@@ -215,7 +232,7 @@ def test_means_stay_in_the_domain(response, y, name):
 def test_certain_rows_cost_nothing_and_surprises_are_finite():
     eta = np.array([[800.0, -800.0]])
     for name in ("logit", "probit"):
-        loss = GeneralizedLoss(Binomial(), LINKS[name], expected=True)
+        loss = GeneralizedLoss(BinomialResponse(), LINKS[name], expected=True)
         right, wrong = loss(np.array([1.0, 0.0]), eta, 2), loss(np.array([0.0, 1.0]), eta, 2)
         np.testing.assert_allclose(right.value, 0, atol=1e-300)
         assert np.isfinite(wrong.value).all()
@@ -224,7 +241,7 @@ def test_certain_rows_cost_nothing_and_surprises_are_finite():
 
 
 def test_points_out_of_bounds_are_infinitely_bad():
-    loss = GeneralizedLoss(Poisson(), LINKS["identity"])
+    loss = GeneralizedLoss(PoissonResponse(), LINKS["identity"])
     assert loss(np.array([1.0, 1.0]), np.array([[-0.5, 2.0]]), 0).value.tolist() == [
         np.inf,
         2 - np.log(2),
@@ -234,14 +251,14 @@ def test_points_out_of_bounds_are_infinitely_bad():
 @pytest.mark.parametrize(
     ("response", "refused"),
     [
-        (Poisson(), [-1.0]),
-        (NegativeBinomial(), [-1.0]),
-        (Gamma(), [0.0, -1.0]),
-        (Exponential(), [0.0]),
-        (InverseGaussian(), [0.0]),
-        (Binomial(), [-0.1, 1.1]),
-        (Tweedie(1.5), [-0.1]),
-        (Tweedie(2.5), [0.0]),
+        (PoissonResponse(), [-1.0]),
+        (NegativeBinomialResponse(), [-1.0]),
+        (GammaResponse(), [0.0, -1.0]),
+        (ExponentialResponse(), [0.0]),
+        (InverseGaussianResponse(), [0.0]),
+        (BinomialResponse(), [-0.1, 1.1]),
+        (TweedieResponse(1.5), [-0.1]),
+        (TweedieResponse(2.5), [0.0]),
     ],
     ids=str,
 )
@@ -252,9 +269,9 @@ def test_domains(response, refused):
 
 def test_names_and_defaults():
     assert {chosen_response(name, 1.5, 1.0).name for name in RESPONSES} == set(RESPONSES)
-    assert chosen_response("tweedie", 0, 1.0) == Gaussian()
-    assert chosen_response("tweedie", 1.2, 1.0) == Tweedie(1.2)
-    assert chosen_response("negative_binomial", 1.5, 0.3) == NegativeBinomial(0.3)
+    assert chosen_response("tweedie", 0, 1.0) == GaussianResponse()
+    assert chosen_response("tweedie", 1.2, 1.0) == TweedieResponse(1.2)
+    assert chosen_response("negative_binomial", 1.5, 0.3) == NegativeBinomialResponse(0.3)
     labels = {r.name: chosen_link("default", r).label for r in TARGETS}
     assert labels == {
         "gaussian": "identity",
@@ -266,21 +283,21 @@ def test_names_and_defaults():
         "tweedie": "log",
         "negative_binomial": "log",
     }
-    assert chosen_link("canonical", Gamma()).label == "inverse"
-    assert chosen_link(Power(0.3), Gamma()) == Power(0.3)
+    assert chosen_link("canonical", GammaResponse()).label == "inverse"
+    assert chosen_link(Power(0.3), GammaResponse()) == Power(0.3)
 
 
 def test_bad_names():
     with pytest.raises(ValueError, match="family='normal' is not known; there are 'gaussian'"):
         chosen_response("normal", 1.5, 1.0)
     with pytest.raises(ValueError, match="link='logit' is for means between 0 and 1"):
-        chosen_link("logit", Poisson())
+        chosen_link("logit", PoissonResponse())
     with pytest.raises(ValueError, match="link='canonical' is not offered"):
-        chosen_link("canonical", NegativeBinomial())
+        chosen_link("canonical", NegativeBinomialResponse())
     with pytest.raises(ValueError, match="no Tweedie distribution for powers between 0"):
-        Tweedie(0.5)
+        TweedieResponse(0.5)
     with pytest.raises(ValueError, match="overdispersion must be positive"):
-        NegativeBinomial(0)
+        NegativeBinomialResponse(0)
 
 
 def test_small_counts_are_looked_up():

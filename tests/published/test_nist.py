@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 
 from suffice import LinearRegression
-from suffice.linear.least_squares.least_squares import normal_equations, solve
+from suffice.linear.least_squares.normal_equations import normal_equations
+from suffice.linear.least_squares.solve import solve
 from tests.linear.exact import MOST_DIGITS, ExactFit, digits, least_squares
 
 DATA = Path(__file__).parent / "nist"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from suffice import LinearRegression, Ridge
-from suffice.linear.least_squares.least_squares import normal_equations
 from suffice.linear.least_squares.many_penalties import solve_grid, solve_together
+from suffice.linear.least_squares.normal_equations import normal_equations
 from tests.selection.compare import LARGE, SMALL, make_rows
 
 ALPHAS = np.r_[0.0, np.logspace(-8, 12, 21)]

@@ -39,7 +39,7 @@ from suffice.linear.bayesian.evidence import (
     Best,
     best_posterior,
     log_evidence,
-    log_evidence_of_unknown_noise,
+    unknown_noise,
 )
 from suffice.linear.bayesian.intervals import (
     CredibleInterval,
@@ -50,16 +50,12 @@ from suffice.linear.bayesian.intervals import (
     interval_of,
 )
 from suffice.linear.bayesian.posterior import Posterior, Solver, posterior, spread_with, with_prior
+from suffice.linear.inference.summary import column_names
 from suffice.linear.least_squares.base import MOST_COLUMNS, LeastSquaresModel
-from suffice.linear.least_squares.least_squares import (
-    PROVED_ERROR,
-    NormalEquations,
-    Spread,
-    solve,
-    solve_if_accurate,
-    wants_more_digits,
-)
-from suffice.linear.linear_regression import row_squares
+from suffice.linear.least_squares.fit import adopted
+from suffice.linear.least_squares.normal_equations import NormalEquations, wants_more_digits
+from suffice.linear.least_squares.solve import PROVED_ERROR, solve, solve_if_accurate
+from suffice.linear.least_squares.spread import CoefficientSpread
 from suffice.numerics.double_double import Array
 from suffice.sources import Source
 from suffice.statistics.moments.full import NOTHING, Moments
@@ -291,28 +287,22 @@ class BayesianLinearRegression(LeastSquaresModel):
         prior: CoefficientPrior,
         best: Best | None,
     ) -> Solved:
-        base = self._set(found.solution)
+        base = adopted(self, found.solution)
         factor = 1.0 if best is None else best.maximum.factor
         strength = np.asarray(self.prior_precision, dtype=np.float64) * factor
         self.prior_precision_ = strength if strength.ndim else float(strength)
-        about = (equations.weight, self._fitted_intercept)
         self.__dict__.pop("a_n_", None)
         self.__dict__.pop("b_n_", None)
-        variance = self.noise_variance if best is None else best.variance
-        if variance is not None:
-            noise = Noise.known(float(variance))
+        known = self.noise_variance if best is None else best.variance
+        about = (equations.weight, self._fitted_intercept)
+        if known is not None:
+            noise = Noise.known(float(known))
             prior = prior if best is None else best.prior
             self.log_evidence_ = log_evidence(found, prior, *about, noise.mean)
         else:
-            rank = found.solution.rank or 0
-            flat = max(rank - prior.rank, 0) + self._fitted_intercept
-            a0 = -flat / 2 if self.a0 is None else float(self.a0)
-            b0 = float(self.b0 or 0.0)
-            self.a_n_ = a0 + equations.weight / 2
-            self.b_n_ = b0 + found.quadratic / 2
-            noise = Noise.inverse_gamma(self.a_n_, self.b_n_)
-            shapes, scales = (a0, self.a_n_), (b0, self.b_n_)
-            self.log_evidence_ = log_evidence_of_unknown_noise(found, prior, *about, shapes, scales)
+            a, b, self.log_evidence_ = unknown_noise(found, prior, *about, self.a0, self.b0)
+            self.a_n_, self.b_n_ = a, b
+            noise = Noise.inverse_gamma(a, b)
         self.noise_variance_ = float(noise.mean)
         self.sigma_ = noise.times(found.covariance)
         steps = Trace()
@@ -329,7 +319,7 @@ class BayesianLinearRegression(LeastSquaresModel):
         return Noise.known(self.noise_variance_)
 
     @one_blas_thread()
-    def _spread(self) -> tuple[Spread, NormalEquations]:
+    def _spread(self) -> tuple[CoefficientSpread, NormalEquations]:
         check_is_fitted(self)
         equations = self._equations(self.statistics_)
         prior = CoefficientPrior.of(self.prior_precision_, 0.0, self.n_features_in_)
@@ -338,17 +328,13 @@ class BayesianLinearRegression(LeastSquaresModel):
     def _with_variance(self, X: Any) -> Array:
         """Mean and variance of new targets for a noise variance of 1; shape (rows, 2)."""
         found, equations = self._spread()
-        root, open_directions = found.root, found.null_space
         centre = equations.x_mean.round()
         constant = 1.0 + (1 / equations.weight if self._fitted_intercept else 0.0)
 
         def apply(rows: Any) -> NDArray[np.float64]:
             mean = np.asarray(rows @ self.coef_ + self.intercept_)
-            variance = constant + np.square(rows @ root - centre @ root).sum(axis=1)
-            away = np.abs(rows @ open_directions - centre @ open_directions).sum(axis=1)
-            far = away > 1e-9 * (np.sqrt(row_squares(rows)) + np.linalg.norm(centre))
-            # Nothing is known about a row's part along an open direction.
-            return np.stack([mean, np.where(far, np.inf, variance)], axis=1)
+            leverage, is_open = found.leverages(rows, centre)
+            return np.stack([mean, np.where(is_open, np.inf, constant + leverage)], axis=1)
 
         return self._apply(X, apply)
 
@@ -404,11 +390,9 @@ class BayesianLinearRegression(LeastSquaresModel):
             Arrays `mean`, `scale`, `lower` and `upper`; `to_frame()` gives a data frame.
         """
         spread, _ = self._spread()
-        names = [f"x{j}" for j in range(self.n_features_in_)]
-        names = [str(name) for name in getattr(self, "feature_names_in_", names)]
-        mean = self.coef_
+        names, mean = column_names(self, self._fitted_intercept), self.coef_
         if self._fitted_intercept:
-            names, mean = ["intercept", *names], np.append(self.intercept_, mean)
+            mean = np.append(self.intercept_, mean)
         return interval_of(names, mean, spread, self._noise(), confidence)
 
     def sample(self, n: int = 1, random_state: Any = None) -> Draws:

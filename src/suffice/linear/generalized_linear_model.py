@@ -12,10 +12,8 @@ Reference: McCullagh and Nelder, "Generalized Linear Models" (1989).
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -25,39 +23,29 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.fitting.regression import explained
-from suffice.fitting.requests import Found, Pass, Passes, needed
-from suffice.linear.glm.goodness_of_fit import look_back
+from suffice.fitting.requests import Found, Passes
+from suffice.linear.glm.goodness_of_fit import Goodness, explained_deviance, last_passes
 from suffice.linear.glm.links import LINKS, Link
 from suffice.linear.glm.loss import GeneralizedLoss, chosen_link, chosen_response
 from suffice.linear.glm.responses.base import Response
-from suffice.linear.glm.responses.named import Binomial
-from suffice.linear.glm.start import first_guess, total_weight
-from suffice.linear.glm.target import checked_sums, offset_of, place_of, target_of
-from suffice.linear.inference.glm import GeneralizedInference
+from suffice.linear.glm.responses.named import BinomialResponse
+from suffice.linear.glm.start import first_guess, made_ready, total_weight
+from suffice.linear.glm.target import TargetReader, offset_of, place_of
+from suffice.linear.inference.glm import predicted_means, summary_of
+from suffice.linear.inference.glm_table import GeneralizedSummary
+from suffice.linear.inference.laplace import Laplace, Prediction
+from suffice.linear.inference.summary import checked_level
 from suffice.linear.solvers.base import IterativeLinearModel
-from suffice.linear.solvers.choose import Chosen
+from suffice.linear.solvers.choose import SOLVER_METHODS, Chosen
 from suffice.linear.solvers.gradient_descent import CONSTRAINTS, SOLVERS, Descending
-from suffice.linear.solvers.line_search import Minimum, Search
-from suffice.linear.solvers.objective import Objective, Target, present
-from suffice.linear.solvers.sample import Survey
+from suffice.linear.solvers.line_search import Minimising, Minimum
+from suffice.linear.solvers.objective import Objective
+from suffice.linear.solvers.sample import FirstLook
 from suffice.numerics.double_double import Array
-from suffice.sources import Block, Source
-from suffice.statistics.moments.full import NOTHING
-from suffice.statistics.sums import Sums
-
-METHODS = {
-    "auto": "auto",
-    "newton": "newton",
-    "newton-cholesky": "newton",
-    "newton-cg": "newton-cg",
-    "lbfgs": "quasi-newton",
-    "gd": "gd",
-    "sgd": "sgd",
-}
+from suffice.sources import Source
 
 
-class GeneralizedLinearModel(GeneralizedInference, RegressorMixin, IterativeLinearModel):
+class GeneralizedLinearModel(RegressorMixin, IterativeLinearModel):
     """Regression of means that are linear on the scale of a link.
 
     Parameters
@@ -158,12 +146,18 @@ default="auto"
         "overdispersion": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "solver": [StrOptions(set(METHODS))],
+        "solver": [StrOptions(set(SOLVER_METHODS))],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
         **CONSTRAINTS,
         "random_state": ["random_state"],
     }
+    _saved_private = ("_laplace", "_goodness", "_places")
+    _laplace: Laplace | None
+    _goodness: Goodness
+    family_: Any
+    link_: Link
+    dispersion_: float
 
     def __init__(
         self,
@@ -223,98 +217,73 @@ default="auto"
         return chosen_response(self.family, self.power, self.overdispersion)
 
     def _takes_counts(self) -> bool:
-        return isinstance(self._response(), Binomial)
+        return isinstance(self._response(), BinomialResponse)
 
     def _target_checks(self) -> dict[str, Any]:
         return {"y_numeric": True, "multi_output": self._takes_counts()}
 
     def _method(self) -> str:
-        return METHODS[self.solver]
+        return SOLVER_METHODS[self.solver]
 
-    def _loss(self, survey: Survey) -> GeneralizedLoss:
+    def _loss(self, first_look: FirstLook) -> GeneralizedLoss:
         response = self._response()
         link = chosen_link(self.link, response)
         if self.exposure is not None and link != LINKS["log"]:
             raise ValueError(f"exposure goes with a log link only, and this is {link.label!r}")
         return GeneralizedLoss.of(response, link)
 
-    def _offset_of(self, X: Any) -> Array | None:
-        return offset_of(X, place_of(self, "offset"), place_of(self, "exposure"))
+    def _target_reader(self, first_look: FirstLook | None = None) -> TargetReader:
+        return TargetReader.of(self, self._response())
 
-    def _target(self, block: Block, survey: Survey | None = None) -> Target:
-        return target_of(block, self._response(), self._offset_of(block.X))
+    def _target_check(self) -> Any:
+        return self._target_reader().check
 
-    def _check_block(self, block: Block) -> Sums:
-        return checked_sums(block, self._target(block), self._response())
+    def _offset_columns(self) -> tuple[int | None, int | None]:
+        return place_of(self, "offset"), place_of(self, "exposure")
 
     def _kept_columns(self) -> NDArray[np.intp] | None:
-        gone = {place_of(self, "offset"), place_of(self, "exposure")} - {None}
+        gone = set(self._offset_columns()) - {None}
         if not gone:
             return None
         return np.setdiff1d(np.arange(self.n_features_in_), list(gone))
 
-    def _objective(self, survey: Survey) -> Objective:
-        objective = super()._objective(survey)
+    def _objective(self, first_look: FirstLook) -> Objective:
+        objective = super()._objective(first_look)
         l2 = np.zeros(objective.shape)
         scale = objective.columns.scale
-        l2[:, : len(scale)] = self.alpha * total_weight(survey) / scale**2
+        l2[:, : len(scale)] = self.alpha * total_weight(first_look) / scale**2
         return replace(objective, l2=l2)
 
     # --- the fit ----------------------------------------------------------------------------
 
     _takes_last_hessian = True
 
-    def _first_guess(self, objective: Objective, survey: Survey) -> Array:
-        return first_guess(objective, survey)
+    def _first_guess(self, objective: Objective, first_look: FirstLook) -> Array:
+        return first_guess(objective, first_look)
 
     def _search(
-        self, objective: Objective, survey: Survey, sample: Source | None, method: Chosen
-    ) -> Search:
-        objective = yield from self._made_ready(objective, survey, method)
+        self, objective: Objective, first_look: FirstLook, sample: Source | None, method: Chosen
+    ) -> Minimising:
+        start = self._start(objective, first_look)
+        objective = yield from made_ready(objective, start, method.method)
         assert isinstance(objective.loss, GeneralizedLoss)
         # The solution of a sample may be out of bounds for other rows.
         sample = None if objective.loss.is_bounded else sample
-        return (yield from super()._search(objective, survey, sample, method))
+        return (yield from super()._search(objective, first_look, sample, method))
 
     def _descend(
-        self, objective: Objective, survey: Survey, sample: Source | None, method: Chosen
+        self, objective: Objective, first_look: FirstLook, sample: Source | None, method: Chosen
     ) -> Descending:
-        objective = yield from self._made_ready(objective, survey, method)
-        return (yield from super()._descend(objective, survey, sample, method))
-
-    def _made_ready(
-        self, objective: Objective, survey: Survey, method: Chosen
-    ) -> Generator[Pass, Any, Objective]:
-        """The problem as a method takes it, if there is a start in its domain."""
-        loss = objective.loss
-        assert isinstance(loss, GeneralizedLoss)
-        if method.method != "newton":
-            # What a method takes as its first curvature must not be indefinite.
-            objective = replace(objective, loss=replace(loss, expected=True))
-        if not loss.is_bounded:
-            return objective
-        if method.method == "sgd":
-            raise ValueError(
-                f"solver='sgd' takes steps after which means need not be in the domain of "
-                f"link={loss.link.label!r}: use solver='gd' or 'auto', or another link"
-            )
-        start = self._start(objective, survey)
-        look = Pass("start", partial(objective.summarize, parameters=start, order=0))
-        at = yield from needed(look)
-        if not np.isfinite(at.loss):
-            raise ValueError(
-                f"no start was found from which all means are in the domain of link="
-                f"{loss.link.label!r} and family={loss.response.name!r}: fit an intercept, or "
-                "take another link"
-            )
-        return objective
+        start = self._start(objective, first_look)
+        objective = yield from made_ready(objective, start, method.method)
+        return (yield from super()._descend(objective, first_look, sample, method))
 
     def _finish(
-        self, objective: Objective, found: Minimum, survey: Survey, method: Chosen
+        self, objective: Objective, found: Minimum, first_look: FirstLook, method: Chosen
     ) -> Passes:
         loss, polish = objective.loss, method.method not in SOLVERS
         assert isinstance(loss, GeneralizedLoss)
-        fit = yield from look_back(objective, found, survey, self.max_iter, polish)
+        fit = yield from last_passes(objective, found, first_look, self.max_iter, polish)
         found, good = fit.found, fit.goodness
         coef, intercept = objective.columns.to_user(found.parameters)
         profiled = loss.response.name == "gaussian" and loss.link == LINKS["identity"]
@@ -325,16 +294,9 @@ default="auto"
             "coef_": coef[0],
             "intercept_": float(intercept[0]),
             "_laplace": fit.laplace,
-            "_places": (place_of(self, "offset"), place_of(self, "exposure")),
+            "_places": self._offset_columns(),
             "n_iter_": found.steps,
-            "deviance_": good.deviance,
-            "null_deviance_": good.null_deviance,
-            "pearson_chi2_": good.pearson,
-            "dispersion_": good.dispersion,
-            "df_residual_": good.df_residual,
-            "log_likelihood_": log_likelihood,
-            "aic_": -2 * log_likelihood + 2 * good.n_parameters,
-            "bic_": -2 * log_likelihood + float(np.log(good.weight)) * good.n_parameters,
+            **good.attributes(log_likelihood),
             "_goodness": good,
         }
         return Found(attributes, self._certificate(objective, found, method))
@@ -379,17 +341,62 @@ default="auto"
         """
         check_is_fitted(self)
         source = self._training_source(X, y, sample_weight, reset=False)
-        total, weighted = self._pass(source, lambda b: self._check_block(present(b))).values[0]
-        if not total:
-            raise ValueError(NOTHING)
-        loss, mean = GeneralizedLoss(self.family_, self.link_), weighted / total
+        return explained_deviance(self, source)
 
-        def summarize(block: Block) -> Sums:
-            block = present(block)
-            target = self._target(block)
-            means = self._means(block.X), np.full(block.n_rows, mean)
-            weight = np.ones(block.n_rows) if target.weight is None else target.weight
-            return Sums((np.array([weight @ loss.deviance(target.y, mu) for mu in means]),))
+    # --- inference ----------------------------------------------------------------------------
 
-        left, null = self._pass(source, summarize).values[0]
-        return float(explained(np.array(left), np.array(null)))
+    def summary(
+        self,
+        level: float = 0.95,
+        *,
+        cov: str = "nonrobust",
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        clusters: Any = None,
+    ) -> GeneralizedSummary:
+        """The fit as a statistician reads it.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Coverage of the confidence intervals.
+        cov : {"nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster"}, default="nonrobust"
+            Where standard errors come from: the expected information and the dispersion, or a
+            sandwich over rows or clusters.
+        X, y, sample_weight : optional
+            The rows of the fit (or a Source as `X`), for all but "nonrobust": one more pass.
+        clusters : array of shape (rows,), str or Source, optional
+            For "cluster": a label for each row, the name of a column of `X`, or a source
+            whose target are the labels.
+
+        Returns
+        -------
+        GeneralizedSummary
+            Prints as a table; `to_frame()` gives the coefficients as a data frame.
+        """
+        return summary_of(self, level, cov, (X, y, sample_weight), clusters)
+
+    @property
+    def covariance_(self) -> Array:
+        """Of the estimates, the intercept first; NaN where they are open."""
+        return self.summary().covariance
+
+    def predictive(self, X: Any, level: float = 0.95) -> Prediction:
+        """Where the means of rows may lie, given how well the fit determines its parameters.
+
+        Laplace's approximation: the predictor is taken to be normal about its fitted value.
+        It widens away from the rows of the fit.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
+        level : float, default=0.95
+            Probability of the interval.
+
+        Returns
+        -------
+        Prediction
+        """
+        check_is_fitted(self)
+        return predicted_means(self, X, checked_level(level))

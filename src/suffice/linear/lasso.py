@@ -11,11 +11,19 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
 from suffice.linear.elastic_net import ElasticNet
-from suffice.linear.lasso_solvers.from_moments import Strength
+from suffice.linear.lasso_solvers.fit import CoordinateDescentMinimiser
+from suffice.linear.lasso_solvers.path import PenaltyPath, penalty_path
+from suffice.linear.lasso_solvers.sparse_solution import Strength
+from suffice.linear.least_squares.base import LeastSquaresModel
 
 
-class Lasso(ElasticNet):
+class Lasso(LeastSquaresModel):
     """Linear regression with an absolute penalty on the coefficients.
 
     Parameters
@@ -82,6 +90,9 @@ class Lasso(ElasticNet):
         if name != "l1_ratio"
     }
     _refit_parameters = ("alpha", "fit_intercept", "positive", "standardize")
+    _saved_private = ("_sweeps",)
+    _minimiser = CoordinateDescentMinimiser()
+    _has_leverages = False
 
     def __init__(
         self,
@@ -122,3 +133,29 @@ class Lasso(ElasticNet):
             bool(self.standardize),
             int(self.max_iter or 10_000),
         )
+
+    @property
+    def sparse_coef_(self) -> Any:
+        """The coefficients as a sparse matrix with a row for each target."""
+        check_is_fitted(self)
+        return sparse.csr_matrix(np.atleast_2d(self.coef_))
+
+    def path(
+        self, alphas: ArrayLike | None = None, *, eps: float = 1e-3, n_alphas: int = 100
+    ) -> PenaltyPath:
+        """Solutions for other strengths of the penalty, from the statistic alone.
+
+        Parameters
+        ----------
+        alphas : array of shape (alphas,), optional
+            Not negative.  By default `n_alphas` numbers in geometric progression, from the
+            smallest that leaves no coefficient down to `eps` times that.
+        eps : float, default=1e-3
+        n_alphas : int, default=100
+
+        Returns
+        -------
+        PenaltyPath
+            Arrays `alphas`, `coefs`, `intercepts` and `gaps`.
+        """
+        return penalty_path(self, alphas, eps, n_alphas)

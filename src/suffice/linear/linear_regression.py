@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import stats
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,9 +25,9 @@ from suffice.linear.inference.least_squares import RegressionSummary, summarize_
 from suffice.linear.inference.sandwich import checked_kind
 from suffice.linear.inference.summary import checked_level
 from suffice.linear.least_squares.base import LeastSquaresModel
-from suffice.linear.least_squares.least_squares import spread
+from suffice.linear.least_squares.spread import spread
 from suffice.linear.solvers.gradient_descent import CONSTRAINTS, SOLVERS
-from suffice.numerics.double_double import Array
+from suffice.sources import Source
 
 
 class LinearRegression(LeastSquaresModel):
@@ -141,8 +141,8 @@ class LinearRegression(LeastSquaresModel):
         self.random_state = random_state
         self.exact = exact
 
-    def _alphas(self, n_targets: int) -> Array:
-        return np.zeros(n_targets)
+    def _shape_of_target(self, source: Source) -> tuple[int, ...]:
+        return source.target_shape  # here one column is a table of one, as in scikit-learn
 
     def summary(
         self,
@@ -207,7 +207,6 @@ class LinearRegression(LeastSquaresModel):
         fit = summarize_fit(self, checked_level(level))
         equations = self._equations(self.statistics_)
         noise = spread(equations, self._fitted_intercept)
-        root, open_directions = noise.root, noise.null_space
         centre = equations.x_mean.round()
         constant = 1 / equations.weight if self._fitted_intercept else 0.0
         constant += kind == "prediction"
@@ -215,18 +214,10 @@ class LinearRegression(LeastSquaresModel):
 
         def interval(rows: Any) -> NDArray[np.float64]:
             middle = np.asarray(rows @ self.coef_.T + self.intercept_)
-            leverage = np.square(rows @ root - centre @ root).sum(axis=1)
-            # A row with a part along which the data say nothing has no interval.
-            away = np.abs(rows @ open_directions - centre @ open_directions).sum(axis=1)
-            leverage[away > 1e-9 * (np.sqrt(row_squares(rows)) + np.linalg.norm(centre))] = np.nan
+            leverage, is_open = noise.leverages(rows, centre)
+            leverage[is_open] = np.nan  # such a row has no interval
             half = np.multiply.outer(np.sqrt(constant + leverage), width)
             half = half.reshape(middle.shape)
             return np.stack([middle - half, middle + half], axis=1)
 
         return self._apply(X, interval)
-
-
-def row_squares(rows: Any) -> Array:
-    """Sums of squares of the rows of an array or CSR matrix."""
-    squares = rows.multiply(rows) if sparse.issparse(rows) else np.square(rows, dtype=np.float64)
-    return np.asarray(squares.sum(axis=1)).ravel()

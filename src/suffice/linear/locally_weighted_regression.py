@@ -26,7 +26,7 @@ from suffice.fitting.certificate import Certificate
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.regression import Regressor, as_columns
 from suffice.fitting.requests import Found, Gather, Passes
-from suffice.linear.local.moments import Rule
+from suffice.linear.local.moments import LocalModel
 from suffice.linear.local.rows import (
     FARTHEST,
     LEAF,
@@ -207,7 +207,7 @@ class LocallyWeightedRegression(MultiOutputMixin, Regressor, Estimator):
 
     def _predict_together(self, queries: Floats) -> Floats:
         rows = self._rows
-        rule = Rule(self.degree, self.alpha * (self._scales / rows.units) ** 2, self.tol)
+        rule = LocalModel(self.degree, self.alpha * (self._scales / rows.units) ** 2, self.tol)
         queries = queries[:, rows.columns]
         order = spatial_order(rows.within_reach(queries) / rows.bandwidths, TOGETHER)
         out = np.empty((len(queries), len(rows.y)))

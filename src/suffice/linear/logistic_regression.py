@@ -24,50 +24,38 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
-from suffice.fitting.classification import Classifier
+from suffice.fitting.classification import Classifier, labels_of
 from suffice.fitting.requests import Found, Passes
 from suffice.fitting.trace import Trace
-from suffice.linear.inference.logistic import LogisticInference
-from suffice.linear.inference.logistic_likelihood import last_pass
+from suffice.linear.inference.class_probabilities import ClassPrediction, predicted_classes
+from suffice.linear.inference.logistic import known_likelihood, summary_of
+from suffice.linear.inference.logistic_likelihood import ClassLikelihood, last_pass
+from suffice.linear.inference.logistic_table import LogisticSummary
+from suffice.linear.inference.summary import checked_level
 from suffice.linear.solvers.base import IterativeLinearModel
-from suffice.linear.solvers.choose import Chosen, minimise
+from suffice.linear.solvers.choose import SOLVER_METHODS, Chosen, minimise
+from suffice.linear.solvers.class_targets import class_target, class_weights, log_odds
 from suffice.linear.solvers.gradient_descent import CONSTRAINTS, Descending
-from suffice.linear.solvers.line_search import STOPPED, Minimum, Search
-from suffice.linear.solvers.logistic_duality_gap import duality_gap
-from suffice.linear.solvers.losses import COMPILED_FROM, Logistic, Softmax
-from suffice.linear.solvers.objective import Objective, Target
-from suffice.linear.solvers.sample import Survey
-from suffice.linear.solvers.separation import separating_direction
+from suffice.linear.solvers.line_search import STOPPED, Minimising, Minimum
+from suffice.linear.solvers.logistic_duality_gap import with_gap
+from suffice.linear.solvers.losses import COMPILED_FROM, Logistic, Softmax, of_classes
+from suffice.linear.solvers.objective import Objective
+from suffice.linear.solvers.sample import FirstLook
+from suffice.linear.solvers.separation import (
+    minimise_or_separate,
+    separating_direction,
+    without_minimum,
+)
 from suffice.numerics.double_double import Array
-from suffice.sources import Block, Source
+from suffice.sources import Source
 
-# scikit-learn's names, and the method that each stands for: where one is as good as another
-# the choice is made by shape.
-METHODS = {
-    "auto": "auto",
-    "liblinear": "auto",
-    "sag": "auto",
-    "saga": "auto",
-    "newton": "newton",
-    "newton-cg": "newton-cg",
-    "newton-cholesky": "newton",
-    "lbfgs": "quasi-newton",
-    "gd": "gd",
-    "sgd": "sgd",
-}
-
-ENOUGH_STEPS = 20
-"""Passes after which a fit without a penalty is looked at for separation."""
-
-STATIONARY = 1e-6
-"""Violation of the optimality conditions, relative to the largest derivative, likewise."""
-
-GAP = 1e-9
-"""Duality gap, relative to the loss of knowing nothing, up to which a fit counts as optimal."""
+METHODS = {**SOLVER_METHODS, "liblinear": "auto", "sag": "auto", "saga": "auto"}
+"""scikit-learn's names, and the method that each stands for."""
 
 
-class LogisticRegression(LogisticInference, Classifier, IterativeLinearModel):
+class LogisticRegression(Classifier, IterativeLinearModel):
     """Classification by linear log odds.
 
     Parameters
@@ -154,6 +142,8 @@ class LogisticRegression(LogisticInference, Classifier, IterativeLinearModel):
         **CONSTRAINTS,
         "reference_class": "no_validation",  # type: ignore[dict-item]
     }
+    _saved_private = ("_likelihood",)
+    _likelihood: ClassLikelihood | None
 
     def __init__(
         self,
@@ -210,11 +200,11 @@ class LogisticRegression(LogisticInference, Classifier, IterativeLinearModel):
     def _method(self) -> str:
         return METHODS[self.solver]
 
-    def _labels_of(self) -> Any:
-        return self._labels
+    def _label_reader(self) -> Any:
+        return labels_of
 
-    def _loss(self, survey: Survey) -> Logistic | Softmax:
-        classes = survey.labels
+    def _loss(self, first_look: FirstLook) -> Logistic | Softmax:
+        classes = first_look.labels
         if len(classes) < 2:
             raise ValueError(
                 "LogisticRegression needs rows of at least two classes, but the target holds "
@@ -224,18 +214,17 @@ class LogisticRegression(LogisticInference, Classifier, IterativeLinearModel):
             return Softmax.against(classes, self.reference_class)
         if len(classes) > 2:
             return Softmax(len(classes))
-        return Logistic(compiled=survey.count >= COMPILED_FROM)
+        return Logistic(compiled=first_look.count >= COMPILED_FROM)
 
-    def _is_fair(self, survey: Survey) -> bool:
-        return survey.gathered_all(self._labels)
+    def _is_fair(self, first_look: FirstLook) -> bool:
+        return first_look.gathered_all(labels_of)
 
-    def _target(self, block: Block, survey: Survey) -> Target:
-        codes = encode(self._labels(block), survey.labels)
-        weight = block.weight
-        if self.class_weight is not None:
-            factors = class_weights(self.class_weight, survey)[codes]
-            weight = factors if weight is None else factors * weight
-        return Target(codes.astype(np.float64), weight)
+    def _target_reader(self, first_look: FirstLook) -> Any:
+        factors = None if self.class_weight is None else self._class_factors(first_look)
+        return partial(class_target, classes=first_look.labels, factors=factors)
+
+    def _class_factors(self, first_look: FirstLook) -> Array:
+        return class_weights(self.class_weight, first_look)
 
     def _strengths(self) -> tuple[float, float]:
         """Strengths of the penalties on absolute values and on squares."""
@@ -250,103 +239,73 @@ class LogisticRegression(LogisticInference, Classifier, IterativeLinearModel):
     def _l2(self) -> float:
         return self._strengths()[1]
 
+    def _first_guess(self, objective: Objective, first_look: FirstLook) -> Array:
+        start = np.zeros(objective.shape)
+        if self.fit_intercept:
+            weights = self._class_factors(first_look) * first_look.label_weights
+            start[:, -1] = log_odds(of_classes(objective.loss), weights)
+        return start
+
+    # --- the fit ----------------------------------------------------------------------------
+
     def _search(
-        self, objective: Objective, survey: Survey, sample: Source | None, method: Chosen
-    ) -> Search:
+        self, objective: Objective, first_look: FirstLook, sample: Source | None, method: Chosen
+    ) -> Minimising:
         if any(self._strengths()):
-            return (yield from super()._search(objective, survey, sample, method))
-        # Without a penalty there may be no minimum: look now and then whether that is so.
-        search = partial(minimise, n_rows=survey.count, method=method.method, tol=self.tol)
-        start, steps, rows = self._start(objective, survey), 0, sample
-        warm = self._is_warm(objective)
-        while True:
-            some = min(ENOUGH_STEPS, self.max_iter - steps)
-            found = yield from search(objective, start, rows, max_iter=some, warm=warm)
-            steps += found.steps
-            found = replace(found, steps=steps)
-            if found.converged or STOPPED in found.notes:
-                return found
-            direction = yield from separating_direction(
-                objective, found, survey.sample, sample is None
-            )
-            if direction is not None:
-                return replace(found, separating=direction)
-            if steps >= self.max_iter or found.notes:
-                return found
-            start, rows = found.parameters, None
+            return (yield from super()._search(objective, first_look, sample, method))
+        # Without a penalty there may be no minimum.
+        search = partial(
+            minimise,
+            objective,
+            n_rows=first_look.count,
+            method=method.method,
+            tol=self.tol,
+            warm=self._is_warm(objective),
+        )
+        start, rows = self._start(objective, first_look), first_look.sample
+        return (
+            yield from minimise_or_separate(objective, search, start, sample, rows, self.max_iter)
+        )
 
     def _descend(
-        self, objective: Objective, survey: Survey, sample: Source | None, method: Chosen
+        self, objective: Objective, first_look: FirstLook, sample: Source | None, method: Chosen
     ) -> Descending:
-        found = yield from super()._descend(objective, survey, sample, method)
+        found = yield from super()._descend(objective, first_look, sample, method)
         if any(self._strengths()) or STOPPED in found.notes:
             return found
         # A slope that falls for ever is gentle in the end, and looks like a minimum.
-        direction = yield from separating_direction(objective, found, survey.sample, sample is None)
+        whole = sample is None
+        direction = yield from separating_direction(objective, found, first_look.sample, whole)
         return found if direction is None else replace(found, separating=direction)
 
     def _finish(
-        self, objective: Objective, found: Minimum, survey: Survey, method: Chosen
+        self, objective: Objective, found: Minimum, first_look: FirstLook, method: Chosen
     ) -> Passes:
-        attributes = {**self._learned(objective, found, survey), "_likelihood": None}
+        coef, intercept = objective.columns.to_user(found.parameters)
+        attributes: dict[str, Any] = {
+            "classes_": first_look.labels,
+            "coef_": coef,
+            "intercept_": intercept,
+            "n_iter_": np.array([found.steps], dtype=np.int32),
+            "_likelihood": None,
+        }
         proof = self._certificate(objective, found, method)
+        factors, weights = self._class_factors(first_look), first_look.label_weights
         if found.separating is not None:
             direction, constant = objective.columns.to_user(found.separating)
             attributes["separating_direction_"] = np.hstack([direction, constant[:, None]])
-            claim = "the classes are separated: the likelihood has no maximum"
-            note = (
-                "it grows for ever along `separating_direction_` (coefficients, then the "
-                "intercept); a penalty makes the answer finite: C=1.0, say"
-            )
-            proof = replace(proof, holds=False, claim=claim, notes=(note,))
+            proof = without_minimum(proof)
         elif self._l1():
-            weights = class_weights(self.class_weight, survey) * survey.label_weights
-            gap = yield from duality_gap(objective, found, weights)
-            small = bool(gap <= GAP * weights.sum() * np.log(len(weights)))
-            pulls = max(float(objective.l1.max()), float(np.abs(found.gradient).max()))
-            small = small and proof.stationarity <= STATIONARY * pulls
-            notes = proof.notes if small else (*proof.notes, "the duality gap is still too large")
-            proof = replace(
-                proof,
-                holds=proof.holds and small,
-                measures={**proof.measures, "duality_gap": gap},
-                notes=notes,
-            )
+            proof = yield from with_gap(proof, objective, found, factors * weights)
         else:
-            factors, weights = self._class_factors(survey), survey.label_weights
-            asked = last_pass(objective, found, factors, weights, survey.count)
-            attributes["_likelihood"] = yield from asked
+            attributes["_likelihood"] = yield from last_pass(
+                objective, found, factors, weights, first_look.count
+            )
         return Found(attributes, proof)
 
     def _adopt_found(self, found: Found, trace: Trace) -> None:
         self.__dict__.pop("separating_direction_", None)
         super()._adopt_found(found, trace)
-
-    def _class_factors(self, survey: Survey) -> Array:
-        return class_weights(self.class_weight, survey)
-
-    def _first_guess(self, objective: Objective, survey: Survey) -> Array:
-        start = np.zeros(objective.shape)
-        if self.fit_intercept:
-            weights = class_weights(self.class_weight, survey) * survey.label_weights
-            odds = np.log(np.maximum(weights, 1e-300))
-            if isinstance(objective.loss, Logistic):
-                start[0, -1] = odds[1] - odds[0]
-            elif objective.loss.reference is None:  # type: ignore[attr-defined]
-                start[:, -1] = odds - odds.mean()
-            else:
-                reference = objective.loss.reference  # type: ignore[attr-defined]
-                start[:, -1] = np.delete(odds - odds[reference], reference)
-        return start
-
-    def _learned(self, objective: Objective, found: Minimum, survey: Survey) -> dict[str, Any]:
-        coef, intercept = objective.columns.to_user(found.parameters)
-        return {
-            "classes_": survey.labels,
-            "coef_": coef,
-            "intercept_": intercept,
-            "n_iter_": np.array([found.steps], dtype=np.int32),
-        }
 
     # --- predicting ---------------------------------------------------------------------------
 
@@ -374,35 +333,63 @@ class LogisticRegression(LogisticInference, Classifier, IterativeLinearModel):
     def _predicted(self, rows: Any) -> NDArray[Any]:
         return self.classes_[np.argmax(self._probabilities(rows), axis=1)]
 
+    # --- inference ----------------------------------------------------------------------------
 
-def encode(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """The place of each label among the sorted classes."""
-    if classes.dtype == object:
-        place = {label: code for code, label in enumerate(classes.tolist())}
-        return np.fromiter(map(place.__getitem__, y.tolist()), np.int64, len(y))
-    if len(classes) == 2:
-        return (y == classes[1]).astype(np.int64)
-    return np.searchsorted(classes, y).astype(np.int64)
+    def summary(
+        self,
+        level: float = 0.95,
+        *,
+        cov: str = "nonrobust",
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        clusters: Any = None,
+    ) -> LogisticSummary:
+        """The fit as a statistician reads it.
 
+        The coefficients are those of log odds: against the other class, against the reference
+        class, or, for several classes without one, against the classes' mean.  Under a
+        squared penalty the standard errors are deviations of the posterior, and the table says so.
 
-def class_weights(class_weight: Any, survey: Survey) -> Array:
-    """The factor of each class."""
-    labels = survey.labels.tolist()
-    if class_weight is None:
-        return np.ones(len(labels))
-    if not isinstance(class_weight, dict):
-        weights = survey.label_weights
-        return np.asarray(weights.sum() / (len(labels) * weights))
-    strangers = [label for label in class_weight if label not in labels]
-    if strangers and len(class_weight) - len(strangers) < len(labels):
-        raise ValueError(
-            f"class_weight names {strangers[0]!r}, which is no label of the target; those are "
-            f"{', '.join(map(repr, labels[:10]))}"
-        )
-    factors = np.array([float(class_weight.get(label, 1.0)) for label in labels])
-    if not (np.isfinite(factors).all() and (factors >= 0).all() and (factors > 0).sum() > 1):
-        raise ValueError(
-            "class_weight must be finite and not negative, and positive for at least two classes, "
-            f"got {class_weight!r}"
-        )
-    return factors
+        Parameters
+        ----------
+        level : float, default=0.95
+            Coverage of the confidence intervals.
+        cov : {"nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster"}, default="nonrobust"
+            Where standard errors come from: from the information, if the model is true; from
+            the scores of the rows, if only the rows, or the clusters of rows, are independent.
+        X, y, sample_weight : optional
+            The rows of the fit (or a Source as `X`), for all but "nonrobust", and for fits on
+            so many rows that the information was not kept: it is kept from then on.  With
+            the rows, the information is that of the fit to all digits; what a fit of many
+            rows keeps gives standard errors to four or five.
+        clusters : array of shape (rows,), str or Source, optional
+            For "cluster": a label for each row, the name of a column of `X`, or a source
+            whose target are the labels.  Their sums are kept: clusters × coefficients numbers.
+
+        Returns
+        -------
+        LogisticSummary
+            Prints as a table; `to_frame()` gives the coefficients as a data frame,
+            `wald_test` and `likelihood_ratio_test` test hypotheses.
+        """
+        return summary_of(self, level, cov, (X, y, sample_weight), clusters)
+
+    def predictive(self, X: Any, level: float = 0.95) -> ClassPrediction:
+        """Probabilities that take into account how well the coefficients are known.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
+        level : float, default=0.95
+            Coverage of the intervals.
+
+        Returns
+        -------
+        ClassPrediction
+            Arrays of shape (rows, classes): `proba`, nearer to equal the farther a row is from
+            those of the fit, `lower` and `upper`, `log_odds` and `log_odds_std`.
+        """
+        check_is_fitted(self)
+        laplace = known_likelihood(self, None).laplace
+        return predicted_classes(self, X, laplace, checked_level(level))

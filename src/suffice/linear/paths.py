@@ -13,10 +13,11 @@ import numpy as np
 
 from suffice.engines.gather import gather
 from suffice.engines.workers import one_blas_thread
-from suffice.linear.elastic_net import ElasticNet, alpha_grid
-from suffice.linear.lasso_solvers.from_columns import columns_of
-from suffice.linear.lasso_solvers.from_moments import solve_path, targets_of
-from suffice.numerics.double_double import Array
+from suffice.linear.elastic_net import ElasticNet
+from suffice.linear.lasso_solvers.from_columns import targets_of_rows
+from suffice.linear.lasso_solvers.from_moments import targets_of
+from suffice.linear.lasso_solvers.path import alpha_grid, solve_path
+from suffice.linear.least_squares.many_penalties import checked_alphas
 from suffice.statistics.moments.full import Precision
 
 
@@ -90,8 +91,7 @@ def enet_path(
             targets: list[Any] = list(targets_of(moments, n_targets, False, True, quick=True))
         else:
             rows = gather(source, type(model).__name__, n_jobs=model._n_jobs())
-            columns = columns_of(rows, False, model._n_jobs())
-            targets = [columns.target(t) for t in range(n_targets)]
+            targets = list(targets_of_rows(rows, n_targets, False, model._n_jobs()))
         strengths = [model._strength(alpha) for alpha in _grid(alphas, eps, model, targets)]
         paths: list[Any] = [solve_path(target, strengths) for target in targets]
     coefs = np.array([[s.coef for s in path] for path in paths]).swapaxes(1, 2)
@@ -133,7 +133,4 @@ def _grid(alphas: Any, eps: float, model: ElasticNet, targets: list[Any]) -> lis
             raise ValueError("with l1_ratio=0 there is no strongest penalty: pass the alphas")
         top = max(target.strongest(model._strength()) for target in targets)
         return [float(alpha) for alpha in alpha_grid(top, eps, int(alphas))]
-    chosen: Array = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
-    if chosen.ndim != 1 or not (np.isfinite(chosen) & (chosen >= 0)).all():
-        raise ValueError("alphas must be a list of finite numbers that are not negative")
-    return [float(alpha) for alpha in chosen]
+    return np.sort(checked_alphas(alphas))[::-1].tolist()

@@ -26,15 +26,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from suffice.engines.workers import one_blas_thread
 from suffice.fitting.callbacks import FitTask
-from suffice.fitting.classification import Classifier
+from suffice.fitting.classification import Classifier, labels_of
 from suffice.fitting.driver import driven
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.requests import Found, Pass, Passes, needed
 from suffice.fitting.transaction import all_or_nothing
-from suffice.linear.logistic_regression import class_weights, encode
+from suffice.linear.solvers.class_targets import class_codes, class_weights, encode
 from suffice.linear.solvers.perceptron_epochs import Trained, Training, certificate, split
-from suffice.linear.solvers.perceptron_rule import Rule, Separation, Weights
-from suffice.linear.solvers.sample import Survey
+from suffice.linear.solvers.perceptron_rule import PerceptronRule, Separation, Weights
+from suffice.linear.solvers.sample import FirstLook
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
 from suffice.statistics.counts.labels import coded
@@ -259,11 +259,11 @@ class Perceptron(Classifier, Estimator):
         warm: bool,
     ) -> Passes:
         """Learn from rows whose classes are known, or else found in a first pass."""
-        survey: Survey = yield from needed(Pass("labels", self._look))
-        if not survey.count:
+        first_look: FirstLook = yield from needed(Pass("labels", _labels_and_counts))
+        if not first_look.count:
             raise ValueError(NOTHING)
-        classes = _checked_classes(survey, classes)
-        rule = self._rule(survey, classes)
+        classes = _checked_classes(first_look, classes)
+        rule = self._rule(first_look, classes)
         start, cold = self._start(classes, warm)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         held = None
@@ -272,7 +272,7 @@ class Perceptron(Classifier, Estimator):
         order = seed if self.shuffle else None
         patience = self.n_iter_no_change
         training = Training(
-            rule, self.batch, order, epochs, tol, patience, source, held, survey.count
+            rule, self.batch, order, epochs, tol, patience, source, held, first_look.count
         )
         done: Trained = yield from training.run(start)
         coef, intercept = done.weights.coef, done.weights.intercept
@@ -299,42 +299,23 @@ class Perceptron(Classifier, Estimator):
         ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty, self.l1_ratio)
         return self.alpha * ratio, self.alpha * (1 - ratio)
 
-    def _look(self, block: Block) -> Survey:
-        """The labels of a block, and whether its rows can be learned from."""
-        weight = block.weight
-        if weight is not None and not np.isin(weight, (0.0, 1.0)).all():
-            raise ValueError(
-                "Perceptron takes no row weights (other than 0 for rows that do not exist): a row "
-                "moves the boundary or does not; use class_weight, or LogisticRegression"
-            )
-        there = slice(None) if weight is None else weight > 0
-        cells = block.X[there].data if sparse.issparse(block.X) else block.X[there]
-        if cells.dtype.kind == "f" and not np.isfinite(cells).all():
-            raise FloatingPointError("values that are not finite")
-        labels = self._labels(block)[there]
-        if not len(labels):
-            return Survey({}, (), 0)
-        found, codes = coded(labels)
-        counts = np.bincount(codes, minlength=len(found)).astype(np.float64)
-        return Survey(dict(zip(found.tolist(), counts.tolist(), strict=True)), (), len(labels))
-
-    def _rule(self, survey: Survey, classes: NDArray[Any]) -> Rule:
+    def _rule(self, first_look: FirstLook, classes: NDArray[Any]) -> PerceptronRule:
         factors = np.ones(len(classes))
         if self.class_weight is not None:
-            found = encode(survey.labels, classes)
-            factors[found] = class_weights(self.class_weight, survey)
+            found = encode(first_look.labels, classes)
+            factors[found] = class_weights(self.class_weight, first_look)
         two = len(classes) == 2
         rest = factors[:1] if two else np.ones(len(classes))
         own = factors[1:] if two else factors
         l1, l2 = self._strengths()
-        return Rule(
+        return PerceptronRule(
             np.array([1]) if two else np.arange(len(classes)),
             self.eta0 * np.stack([rest, own], axis=1),
             self.eta0,
             l1,
             l2,
             self.fit_intercept,
-            lambda block: encode(self._labels(block), classes),
+            partial(class_codes, classes=classes),
         )
 
     def _start(self, classes: NDArray[Any], warm: bool) -> tuple[Weights, bool]:
@@ -362,8 +343,28 @@ class Perceptron(Classifier, Estimator):
         return np.asarray(self.classes_[codes])
 
 
-def _checked_classes(survey: Survey, classes: NDArray[Any] | None) -> NDArray[Any]:
-    found = survey.labels
+def _labels_and_counts(block: Block) -> FirstLook:
+    """The labels of a block, and whether its rows can be learned from."""
+    weight = block.weight
+    if weight is not None and not np.isin(weight, (0.0, 1.0)).all():
+        raise ValueError(
+            "Perceptron takes no row weights (other than 0 for rows that do not exist): a row "
+            "moves the boundary or does not; use class_weight, or LogisticRegression"
+        )
+    there = slice(None) if weight is None else weight > 0
+    cells = block.X[there].data if sparse.issparse(block.X) else block.X[there]
+    if cells.dtype.kind == "f" and not np.isfinite(cells).all():
+        raise FloatingPointError("values that are not finite")
+    labels = labels_of(block)[there]
+    if not len(labels):
+        return FirstLook({}, (), 0)
+    found, codes = coded(labels)
+    counts = np.bincount(codes, minlength=len(found)).astype(np.float64)
+    return FirstLook(dict(zip(found.tolist(), counts.tolist(), strict=True)), (), len(labels))
+
+
+def _checked_classes(first_look: FirstLook, classes: NDArray[Any] | None) -> NDArray[Any]:
+    found = first_look.labels
     if classes is None:
         classes = found
     elif strange := sorted(set(found.tolist()) - set(classes.tolist())):

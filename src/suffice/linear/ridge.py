@@ -22,10 +22,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.linear.least_squares.base import LeastSquaresModel
-from suffice.linear.least_squares.least_squares import solve
+from suffice.linear.least_squares.many_penalties import checked_alphas
+from suffice.linear.least_squares.solve import solve
 from suffice.linear.solvers.gradient_descent import CONSTRAINTS, SOLVERS
 from suffice.numerics.double_double import Array
-from suffice.sources import Source
 
 # One way to the solution serves every name of scikit-learn's: the choice is made by shape and
 # precision.
@@ -179,10 +179,6 @@ class Ridge(LeastSquaresModel):
     def _penalty_scale(self, variance: Callable[[], Any]) -> Any:
         return variance() if self.standardize else np.ones(self.n_features_in_)
 
-    def _shape_of_target(self, source: Source) -> tuple[int, ...]:
-        # One column counts as one target, as in scikit-learn's Ridge.
-        return () if source.target_shape == (1,) else source.target_shape
-
     def path(self, alphas: ArrayLike) -> RidgePath:
         """Solutions for other penalties, from the statistic alone.
 
@@ -197,9 +193,7 @@ class Ridge(LeastSquaresModel):
             Arrays `alphas`, `coefs`, `intercepts` and `digits`.
         """
         check_is_fitted(self)
-        alphas = np.asarray(alphas, dtype=np.float64)
-        if alphas.ndim != 1 or not (np.isfinite(alphas) & (alphas >= 0)).all():
-            raise ValueError("alphas must be a list of finite numbers that are not negative")
+        alphas = checked_alphas(alphas)
         equations = self._equations(self.statistics_)
         scale = self._penalty_scale(equations.x_variance)
         coefs, intercepts, digits = [], [], []

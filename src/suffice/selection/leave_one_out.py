@@ -30,7 +30,8 @@ from sklearn.metrics import (
 from suffice.engines.passes import map_rows
 from suffice.fitting.regression import as_columns
 from suffice.linear.least_squares.base import LeastSquaresModel
-from suffice.linear.least_squares.least_squares import normal_equations, spread
+from suffice.linear.least_squares.normal_equations import normal_equations
+from suffice.linear.least_squares.spread import spread
 from suffice.numerics.double_double import Array
 from suffice.selection.candidates import Candidate
 from suffice.selection.sklearn_parts import parts_of_scorer

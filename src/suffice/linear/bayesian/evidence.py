@@ -27,7 +27,8 @@ from scipy import linalg, special
 
 from suffice.bayes.priors.coefficients import CoefficientPrior
 from suffice.linear.bayesian.posterior import Posterior, Solver, posterior
-from suffice.linear.least_squares.least_squares import NormalEquations, solve
+from suffice.linear.least_squares.normal_equations import NormalEquations, rounded
+from suffice.linear.least_squares.solve import solve
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.numerics.positive_definite import product
 from suffice.numerics.symmetric_eigen import decompose
@@ -44,21 +45,21 @@ MOST_STEPS = 60
 MOST_CORRECTIONS = 6
 """Newton's steps from the posterior's own slope."""
 
-SETTLED = 1e-9
+STATIONARY = 1e-9
 """Derivative, relative to its terms, at which the search ends."""
 
 PROVED = 1e-6
 """Derivative, relative to its terms, up to which a certificate holds."""
 
 
-class Step(NamedTuple):
+class SearchStep(NamedTuple):
     """One step of the search: minus the log evidence, and the seconds it took."""
 
     objective: float
     seconds: float
 
 
-class Maximum(NamedTuple):
+class EvidenceMaximum(NamedTuple):
     """Where the evidence is largest.
 
     Attributes
@@ -67,7 +68,7 @@ class Maximum(NamedTuple):
         ρ, what the given prior precision is to be multiplied with.
     curvature : float
         Second derivative by log ρ.
-    steps : list of Step
+    steps : list of SearchStep
     end : {"", "prior", "interpolation"}
         At which end of the range the evidence still rises, if it does: towards coefficients
         fixed at the prior's mean, or towards a line through every row.
@@ -75,7 +76,7 @@ class Maximum(NamedTuple):
 
     factor: float
     curvature: float
-    steps: list[Step]
+    steps: list[SearchStep]
     end: str
 
 
@@ -96,7 +97,7 @@ class _Profile:
         b0: float,
     ) -> None:
         A, side, self.total = _in_units_of(prior, equations)
-        top = float(np.trace(A.hi if isinstance(A, DoubleDouble) else A))
+        top = float(np.trace(rounded(A)))
         self.unit = float(np.ldexp(1.0, int(np.frexp(top)[1]))) if top > 0 else 1.0
         system = decompose(_shrunk(A, self.unit))
         # What is no larger than its own error is taken for a direction without rows; elsewhere
@@ -161,8 +162,7 @@ def _in_units_of(
         return A * scale[:, None] * scale, (B * scale).round(), float(total.round())
     # In float64: what this loses, the last steps of `refined` find again.
     L = np.linalg.cholesky(prior.precision.matrix)
-    rounded = A.hi if isinstance(A, DoubleDouble) else A
-    half = linalg.solve_triangular(L, rounded, lower=True)
+    half = linalg.solve_triangular(L, rounded(A), lower=True)
     whole = linalg.solve_triangular(L, half.T, lower=True)
     side = linalg.solve_triangular(L, B.round(), lower=True)
     return (whole + whole.T) / 2, side, float(total.round())
@@ -174,7 +174,7 @@ def maximise(
     noise_variance: float | None,
     a0: float,
     b0: float,
-) -> Maximum:
+) -> EvidenceMaximum:
     """The prior's strength at which the evidence is largest.
 
     Parameters
@@ -199,11 +199,11 @@ def maximise(
     if best is None or (rises and values[-1] > max(values[best], values[best + 1])):
         end = "prior" if rises else "interpolation"
         u = high if rises else NEARLY_NO_PRIOR
-        return Maximum(float(np.exp(u)) * profile.unit, profile.at(u)[2], [], end)
-    return _climbed(profile, float(grid[best]), float(grid[best + 1]))
+        return EvidenceMaximum(float(np.exp(u)) * profile.unit, profile.at(u)[2], [], end)
+    return _between(profile, float(grid[best]), float(grid[best + 1]))
 
 
-def _climbed(profile: _Profile, low: float, high: float) -> Maximum:
+def _between(profile: _Profile, low: float, high: float) -> EvidenceMaximum:
     """The zero of the slope in an interval at whose lower end the evidence rises."""
     u, steps = (low + high) / 2, []
     for _ in range(MOST_STEPS):
@@ -212,11 +212,11 @@ def _climbed(profile: _Profile, low: float, high: float) -> Maximum:
         low, high = (u, high) if slope > 0 else (low, u)
         step = -slope / curvature if curvature < 0 else np.nan
         after = u + step if low <= u + step <= high else (low + high) / 2
-        steps.append(Step(-value, time.perf_counter() - began))
+        steps.append(SearchStep(-value, time.perf_counter() - began))
         moved, u = abs(after - u), after
         if moved <= 1e-15 * max(1.0, abs(u)):
             break
-    return Maximum(float(np.exp(u)) * profile.unit, profile.at(u)[2], steps, "")
+    return EvidenceMaximum(float(np.exp(u)) * profile.unit, profile.at(u)[2], steps, "")
 
 
 def slope(found: Posterior, prior: CoefficientPrior, variance: float) -> tuple[float, float]:
@@ -238,7 +238,7 @@ class Best(NamedTuple):
     posterior : Posterior
     prior : CoefficientPrior
         P, the strength included.
-    maximum : Maximum
+    maximum : EvidenceMaximum
         Its factor that of this prior.
     variance : float
         σ².
@@ -248,7 +248,7 @@ class Best(NamedTuple):
 
     posterior: Posterior
     prior: CoefficientPrior
-    maximum: Maximum
+    maximum: EvidenceMaximum
     variance: float
     slope: float
 
@@ -279,7 +279,7 @@ def best_posterior(
         gradient, size = slope(found, strong, variance)
         best = Best(found, strong, maximum, variance, gradient / size)
         step = -gradient / maximum.curvature if maximum.curvature < 0 else 0.0
-        if maximum.end or abs(best.slope) <= SETTLED or not 0 < abs(step) < 1:
+        if maximum.end or abs(best.slope) <= STATIONARY or not 0 < abs(step) < 1:
             break
         maximum = maximum._replace(factor=maximum.factor * float(np.exp(step)))
     return best
@@ -297,26 +297,28 @@ def log_evidence(
     )
 
 
-def log_evidence_of_unknown_noise(
+def unknown_noise(
     found: Posterior,
     prior: CoefficientPrior,
     weight: float,
     fit_intercept: bool,
-    shapes: tuple[float, float],
-    scales: tuple[float, float],
-) -> float:
-    """log p(y) with σ² integrated out, from (a₀, aₙ) and (b₀, bₙ).
+    a0: float | None,
+    b0: float | None,
+) -> tuple[float, float, float]:
+    """aₙ and bₙ, and log p(y) with σ² integrated out.
 
-    An improper prior of σ², with a₀ or b₀ not positive, has the density
-    (σ²)^(−a₀−1) exp(−b₀/σ²) itself.
+    Without a₀ and b₀ the prior of σ² is vague.  An improper one, with a₀ or b₀ not positive, has
+    the density (σ²)^(−a₀−1) exp(−b₀/σ²) itself.
     """
-    (a0, a_n), (b0, b_n) = shapes, scales
+    flat = max((found.solution.rank or 0) - prior.rank, 0) + fit_intercept
+    a0, b0 = -flat / 2 if a0 is None else float(a0), float(b0 or 0.0)
+    a_n, b_n = a0 + weight / 2, b0 + found.quadratic / 2
     if not a_n > 0:
-        return np.nan
+        return a_n, b_n, np.nan
     if not b_n > 0:
-        return np.inf if found.is_proper else np.nan
+        return a_n, b_n, np.inf if found.is_proper else np.nan
     value = 0.5 * (prior.log_det - found.log_det - weight * np.log(2 * np.pi))
     value -= 0.5 * np.log(weight) if fit_intercept else 0.0
     if a0 > 0 and b0 > 0:
         value += a0 * np.log(b0) - special.gammaln(a0)
-    return float(value + special.gammaln(a_n) - a_n * np.log(b_n))
+    return a_n, b_n, float(value + special.gammaln(a_n) - a_n * np.log(b_n))

@@ -17,7 +17,7 @@ from scipy import stats
 from suffice.fitting.certificate import Certificate, rounded_down
 from suffice.linear.bayesian.evidence import PROVED, Best
 from suffice.linear.bayesian.posterior import Posterior
-from suffice.linear.least_squares.least_squares import Spread
+from suffice.linear.least_squares.spread import CoefficientSpread
 from suffice.numerics.double_double import Array
 
 
@@ -118,7 +118,7 @@ class Draws(NamedTuple):
 
 
 def interval_of(
-    names: Sequence[str], mean: Array, spread: Spread, noise: Noise, confidence: float
+    names: Sequence[str], mean: Array, spread: CoefficientSpread, noise: Noise, confidence: float
 ) -> CredibleInterval:
     """Central intervals of the coefficients, the intercept first if `mean` has one more."""
     width = noise.half_width(confidence)
@@ -138,7 +138,7 @@ def draw(
     n: int,
     random: np.random.RandomState,
     line: tuple[Array, float],
-    spread: Spread,
+    spread: CoefficientSpread,
     centre: Array,
     share: float,
     noise: Noise,

@@ -22,10 +22,12 @@ import numpy as np
 from scipy import linalg
 
 from suffice.bayes.priors.coefficients import CoefficientPrior
-from suffice.linear.least_squares.least_squares import NormalEquations, Solution, Spread, spread
+from suffice.linear.least_squares.normal_equations import NormalEquations, rounded
+from suffice.linear.least_squares.solve import LeastSquaresSolution
+from suffice.linear.least_squares.spread import CoefficientSpread, spread
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
 
-Solver = Callable[[NormalEquations, Any], Solution | None]
+Solver = Callable[[NormalEquations, Any], LeastSquaresSolution | None]
 
 
 def with_prior(equations: NormalEquations, prior: CoefficientPrior) -> NormalEquations:
@@ -48,9 +50,9 @@ class Posterior:
 
     Attributes
     ----------
-    solution : Solution
+    solution : LeastSquaresSolution
         The posterior mean.
-    spread : Spread
+    spread : CoefficientSpread
         The root of the covariance, and the directions that stay open.
     covariance : array of shape (columns, columns)
         V = (A + P)⁻¹; NaN where a direction stays open.
@@ -62,8 +64,8 @@ class Posterior:
         Bounds on the relative errors of these two; that of V relative to √(Vᵢᵢ Vⱼⱼ).
     """
 
-    solution: Solution
-    spread: Spread
+    solution: LeastSquaresSolution
+    spread: CoefficientSpread
     covariance: Array
     log_det: float
     quadratic: float
@@ -111,7 +113,7 @@ def posterior(
 
 def spread_with(
     equations: NormalEquations, prior: CoefficientPrior, fit_intercept: bool
-) -> tuple[Spread, NormalEquations]:
+) -> tuple[CoefficientSpread, NormalEquations]:
     """The root of V, and the equations with the prior's share from which it was made."""
     whole = with_prior(equations, prior)
     try:
@@ -127,7 +129,7 @@ def _errors(
 ) -> tuple[Array, Array, float]:
     """What bounds the errors of moments and of arithmetic: g, f and the unit of f."""
     exact = isinstance(whole.A, DoubleDouble)
-    diagonal = np.diagonal(equations.A.hi if isinstance(equations.A, DoubleDouble) else equations.A)
+    diagonal = np.diagonal(rounded(equations.A))
     f = np.sqrt(np.maximum(diagonal + prior.diagonal, 0.0))
     unit = (3 * len(f) + 8) * (DOUBLE_DOUBLE_UNIT if exact else UNIT)
     return np.sqrt(equations.x_magnitude), f, unit

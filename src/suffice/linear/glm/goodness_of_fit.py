@@ -8,25 +8,28 @@ intercept alone, what the likelihood needs, and the information of the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from suffice.fitting.files.registry import register
+from suffice.fitting.regression import explained
 from suffice.fitting.requests import Pass, needed
 from suffice.linear.glm.loss import GeneralizedLoss
 from suffice.linear.glm.responses.base import Response, by_count
 from suffice.linear.glm.start import intercept_alone, mean_target, some_offsets, typical_mean
 from suffice.linear.inference.laplace import Laplace, effective_parameters, smallest
 from suffice.linear.solvers.line_search import Minimum, minimise_by, relative
-from suffice.linear.solvers.newton import Directions, Newton
-from suffice.linear.solvers.objective import Columns, Objective, Target, present
-from suffice.linear.solvers.sample import Survey
+from suffice.linear.solvers.newton import Newton, NewtonSystem
+from suffice.linear.solvers.objective import Objective, ScaledColumns, Target, present
+from suffice.linear.solvers.sample import FirstLook
 from suffice.numerics.double_double import Array
-from suffice.sources import Block
+from suffice.sources import Block, Source
 from suffice.statistics.curvature import Curvature, Derivatives
+from suffice.statistics.moments.full import NOTHING
 from suffice.statistics.sums import Sums
 
 T = TypeVar("T")
@@ -70,7 +73,7 @@ class LastPass:
 
 
 class KeepingPredictors:
-    """A loss that keeps the predictors at which it is taken, those of some rows after others."""
+    """A loss that keeps the predictors at which it is taken, chunk after chunk of one block."""
 
     n_predictors = 1
 
@@ -86,44 +89,78 @@ class KeepingPredictors:
         return np.concatenate(self.seen)
 
 
-def last_pass(
-    objective: Objective, parameters: Array, null: Callable[[Target], Array], typical: float
-) -> Pass:
+@dataclass(frozen=True)
+class NullModel:
+    """A model with an intercept alone: one mean, unless there is an offset.
+
+    Attributes
+    ----------
+    loss : GeneralizedLoss
+    mean : float
+    intercept : float, optional
+        Where there is an offset.
+    """
+
+    loss: GeneralizedLoss
+    mean: float
+    intercept: float | None = None
+
+    def __call__(self, target: Target) -> Array:
+        """The unit deviances of a block's target."""
+        if self.intercept is None:
+            return by_count(self._of_the_mean, target.y)
+        eta = self.intercept + np.asarray(target.offset)
+        return self.loss.response.deviance_and_pearson(target.y, self.loss.link, eta)[0]
+
+    def _of_the_mean(self, y: Array) -> Array:
+        return self.loss.deviance(y, np.full(len(y), self.mean))
+
+
+def last_pass(objective: Objective, parameters: Array, null: NullModel, typical: float) -> Pass:
     """The last pass over the rows.
 
     Parameters
     ----------
     objective : Objective
     parameters : array of shape (1, parameters)
-    null : function of a block's target
-        The deviances under a model with an intercept alone.
+    null : NullModel
     typical : float
         A mean that is far from the bounds.
     """
+    order = 2 if parameters.size <= MOST_INFORMATION else 1
+    summarize = partial(
+        _last_sums, objective=objective, parameters=parameters, null=null, typical=typical,
+        order=order,
+    )  # fmt: skip
+    return Pass("information", summarize)
+
+
+def _last_sums(
+    block: Block,
+    objective: Objective,
+    parameters: Array,
+    null: NullModel,
+    typical: float,
+    order: int,
+) -> LastPass:
     loss = objective.loss
     assert isinstance(loss, GeneralizedLoss)
-    response, link = loss.response, loss.link
-    order = 2 if parameters.size <= MOST_INFORMATION else 1
-
-    def summarize(block: Block) -> LastPass:
-        block = present(block)
-        keeping = KeepingPredictors(replace(loss, expected=True))
-        curvature = replace(objective, loss=keeping).summarize(block, parameters, order)
-        target, eta = objective.target(block), keeping.predictors()
-        base = log_base(response, block, target, np.nan)
-        plain = np.ones(block.n_rows) if block.weight is None else block.weight
-        if target.weight is not None and not target.weight.all():
-            # Rows of no trials have no predictors either.
-            there = np.flatnonzero(target.weight)
-            target, plain = target.of(there), plain[there]
-        with np.errstate(all="ignore"):
-            deviance, chi = response.deviance_and_pearson(target.y, link, eta)
-            parts = [deviance, chi, null(target), _at_the_bound(loss, eta, AT_THE_BOUND * typical)]
-        weight = target.weight
-        sums = [float((part if weight is None else part * weight).sum()) for part in parts]
-        return LastPass(curvature, Sums((np.array([plain.sum(), *sums, base]),)))
-
-    return Pass("information", summarize)
+    block = present(block)
+    keeping = KeepingPredictors(replace(loss, expected=True))
+    curvature = replace(objective, loss=keeping).summarize(block, parameters, order)
+    target, eta = objective.target(block), keeping.predictors()
+    base = log_base(loss.response, block, target, np.nan)
+    plain = np.ones(block.n_rows) if block.weight is None else block.weight
+    if target.weight is not None and not target.weight.all():
+        # Rows of no trials have no predictors either.
+        there = np.flatnonzero(target.weight)
+        target, plain = target.of(there), plain[there]
+    with np.errstate(all="ignore"):
+        deviance, chi = loss.response.deviance_and_pearson(target.y, loss.link, eta)
+        parts = [deviance, chi, null(target), _at_the_bound(loss, eta, AT_THE_BOUND * typical)]
+    weight = target.weight
+    sums = [float((part if weight is None else part * weight).sum()) for part in parts]
+    return LastPass(curvature, Sums((np.array([plain.sum(), *sums, base]),)))
 
 
 def _at_the_bound(loss: GeneralizedLoss, eta: Array, near: float) -> Array:
@@ -197,6 +234,19 @@ class Goodness:
     def df_residual(self) -> float:
         return self.weight - self.n_parameters
 
+    def attributes(self, log_likelihood: float) -> dict[str, float]:
+        """What a model shows of it."""
+        return {
+            "deviance_": self.deviance,
+            "null_deviance_": self.null_deviance,
+            "pearson_chi2_": self.pearson,
+            "dispersion_": self.dispersion,
+            "df_residual_": self.df_residual,
+            "log_likelihood_": log_likelihood,
+            "aic_": -2 * log_likelihood + 2 * self.n_parameters,
+            "bic_": -2 * log_likelihood + float(np.log(self.weight)) * self.n_parameters,
+        }
+
     def log_likelihood(self, response: Response, profiled: bool) -> float:
         """At the fit; with `profiled`, φ is taken where a Gaussian likelihood is largest."""
         phi = self.deviance / self.weight if profiled else self.dispersion
@@ -213,8 +263,8 @@ class Fit(NamedTuple):
     goodness: Goodness
 
 
-def look_back(
-    objective: Objective, found: Minimum, survey: Survey, max_iter: int, polish: bool
+def last_passes(
+    objective: Objective, found: Minimum, first_look: FirstLook, max_iter: int, polish: bool
 ) -> Generator[Any, Any, Fit]:
     """The last passes of a fit: the null model if it needs any, the information, the likelihood.
 
@@ -222,11 +272,11 @@ def look_back(
     """
     loss = objective.loss
     assert isinstance(loss, GeneralizedLoss)
-    null = yield from _whole(_null_model(objective, loss, survey, max_iter))
-    typical = typical_mean(loss, survey)
+    null = yield from _whole(_null_model(objective, loss, first_look, max_iter))
+    typical = typical_mean(loss, first_look)
     at: LastPass = yield from needed(last_pass(objective, found.parameters, null, typical))
     inside = not at.sums.values[0][4]
-    found, laplace, n_parameters = _settled(objective, found, at.curvature, inside, polish)
+    found, laplace, n_parameters = _polished(objective, found, at.curvature, inside, polish)
     goodness = Goodness.of(loss.response, at.sums.values[0], n_parameters)
     if loss.response.base_takes_dispersion:
         goodness = yield from _with_base(objective, loss.response, goodness)
@@ -244,30 +294,22 @@ def _whole(method: Generator[Pass, Any, T]) -> Generator[Any, Any, T]:
 
 
 def _null_model(
-    objective: Objective, loss: GeneralizedLoss, survey: Survey, max_iter: int
-) -> Generator[Pass, Any, Callable[[Target], Array]]:
-    """The deviances under a model with an intercept alone: one mean, unless there is an offset."""
-    some = some_offsets(objective, survey)
+    objective: Objective, loss: GeneralizedLoss, first_look: FirstLook, max_iter: int
+) -> Generator[Pass, Any, NullModel]:
+    some, mean = some_offsets(objective, first_look), mean_target(first_look)
     if some is None:
-        mean = mean_target(survey)
-        return lambda target: by_count(lambda y: loss.deviance(y, np.full(len(y), mean)), target.y)
-    start = intercept_alone(loss, survey, some)
+        return NullModel(loss, mean)
+    start = intercept_alone(loss, first_look, some)
     n_given, nothing = objective.columns.n_given, np.zeros(0)
-    columns = Columns(nothing, nothing, True, np.zeros(0, dtype=np.intp), n_given)
+    columns = ScaledColumns(nothing, nothing, True, np.zeros(0, dtype=np.intp), n_given)
     alone = replace(objective, columns=columns, l2=np.zeros((1, 1)), l1=np.zeros((1, 1)))
     found = yield from minimise_by(
         Newton(alone), np.full((1, 1), start), tol=1e-10, max_iter=max_iter, step="null model"
     )
-    constant = float(found.parameters[0, 0])
-
-    def deviances(target: Target) -> Array:
-        eta = constant + np.asarray(target.offset)
-        return loss.response.deviance_and_pearson(target.y, loss.link, eta)[0]
-
-    return deviances
+    return NullModel(loss, mean, float(found.parameters[0, 0]))
 
 
-def _settled(
+def _polished(
     objective: Objective, found: Minimum, at: Curvature, inside: bool, polish: bool
 ) -> tuple[Minimum, Laplace | None, float]:
     """The minimum after a last step, which the last pass has paid for; its information.
@@ -286,7 +328,7 @@ def _settled(
         if found.hessian is None or objective.loss.expected:  # type: ignore[attr-defined]
             step = -(root @ (root.T @ gradient[0]))[None]
         else:
-            step = -Directions(found.hessian)(gradient)
+            step = -NewtonSystem(found.hessian)(gradient)
         if relative(step, parameters + step) <= max(10 * found.distance, 1e-8):
             parameters = parameters + step
     if root.shape[1] < len(root) and found.rank < parameters.size and inside:
@@ -301,14 +343,16 @@ def _with_base(
     objective: Objective, response: Response, goodness: Goodness
 ) -> Generator[Any, Any, Goodness]:
     """The base of the likelihood, where it can only be summed once the dispersion is known."""
-
-    def summarize(block: Block) -> Sums:
-        block = present(block)
-        base = log_base(response, block, objective.target(block), goodness.dispersion)
-        return Sums((np.array(base),))
-
+    summarize = partial(
+        _base_sum, objective=objective, response=response, dispersion=goodness.dispersion
+    )
     sums: Sums = yield from needed(Pass("likelihood", summarize))
     return replace(goodness, base=float(sums.values[0]))
+
+
+def _base_sum(block: Block, objective: Objective, response: Response, dispersion: float) -> Sums:
+    block = present(block)
+    return Sums((np.array(log_base(response, block, objective.target(block), dispersion)),))
 
 
 def _warned(found: Minimum, of_probabilities: bool, goodness: Goodness) -> Minimum:
@@ -323,3 +367,22 @@ def _warned(found: Minimum, of_probabilities: bool, goodness: Goodness) -> Minim
         "separates, or groups of zeros; use alpha > 0, or drop the columns that do it"
     )
     return replace(found, converged=False, notes=(*found.notes, note))
+
+
+def explained_deviance(model: Any, source: Source) -> float:
+    """D²: 1 less the deviance of a fitted model's predictions over that of the target's mean."""
+    reader, loss = model._target_reader(), GeneralizedLoss(model.family_, model.link_)
+    total, weighted = model._pass(source, reader.check).values[0]
+    if not total:
+        raise ValueError(NOTHING)
+    mean = weighted / total
+
+    def summarize(block: Block) -> Sums:
+        block = present(block)
+        target = reader(block)
+        means = model._means(block.X), np.full(block.n_rows, mean)
+        weight = np.ones(block.n_rows) if target.weight is None else target.weight
+        return Sums((np.array([weight @ loss.deviance(target.y, mu) for mu in means]),))
+
+    left, null = model._pass(source, summarize).values[0]
+    return float(explained(np.array(left), np.array(null)))

@@ -198,8 +198,8 @@ class CLogLog(Link):
         with np.errstate(over="ignore"):
             t = np.exp(eta)
         density = np.exp(eta - t)
-        bend = np.where(np.isfinite(t), 1.0 - np.minimum(t, LARGEST), 0.0)
-        return Jet(-np.expm1(-t), density, bend * density)
+        second = np.where(np.isfinite(t), 1.0 - np.minimum(t, LARGEST), 0.0)
+        return Jet(-np.expm1(-t), density, second * density)
 
     def log_mean(self, eta: Array) -> Jet:
         with np.errstate(over="ignore"):

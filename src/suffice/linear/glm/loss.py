@@ -16,8 +16,8 @@ import numpy as np
 
 from suffice.linear.glm.links import LINKS, SMALLEST, Link, named_link
 from suffice.linear.glm.responses.base import Response
-from suffice.linear.glm.responses.named import RESPONSES, Gaussian, NegativeBinomial
-from suffice.linear.glm.responses.power_variance import Tweedie
+from suffice.linear.glm.responses.named import RESPONSES, GaussianResponse, NegativeBinomialResponse
+from suffice.linear.glm.responses.power_variance import TweedieResponse
 from suffice.numerics.double_double import Array
 from suffice.statistics.curvature import Derivatives
 
@@ -92,9 +92,9 @@ def chosen_response(family: Any, power: float, overdispersion: float) -> Respons
             "classes in suffice.linear.glm.responses.named"
         )
     if family == "tweedie":
-        return Gaussian() if power == 0 else Tweedie(float(power))
+        return GaussianResponse() if power == 0 else TweedieResponse(float(power))
     if family == "negative_binomial":
-        return NegativeBinomial(float(overdispersion))
+        return NegativeBinomialResponse(float(overdispersion))
     return RESPONSES[family]()
 
 

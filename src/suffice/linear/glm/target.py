@@ -6,14 +6,15 @@ that are named as offset or exposure enter the predictor without a coefficient.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from suffice.linear.glm.responses.base import Response
-from suffice.linear.glm.responses.named import Binomial
-from suffice.linear.solvers.objective import Target
+from suffice.linear.glm.responses.named import BinomialResponse
+from suffice.linear.solvers.objective import Target, present
 from suffice.numerics.double_double import Array
 from suffice.sources import Block
 from suffice.statistics.sums import Sums
@@ -27,16 +28,45 @@ def target_of(block: Block, response: Response, offset: Array | None) -> Target:
         raise ValueError(f"the target must hold numbers to be regressed on: {error}") from None
     if y.ndim == 1:
         return Target(y, block.weight, offset)
-    if not isinstance(response, Binomial) or y.shape[1] != 2:
+    if not isinstance(response, BinomialResponse) or y.shape[1] != 2:
         raise ValueError(
             f"the target has {y.shape[1]} columns, and family={response.name!r} takes "
             f"{response.takes} in one column"
-            if not isinstance(response, Binomial)
+            if not isinstance(response, BinomialResponse)
             else f"the target has {y.shape[1]} columns; family='binomial' takes {response.takes}"
         )
     trials = y.sum(axis=1)
     share = y[:, 0] / np.where(trials > 0, trials, 1.0)
     return Target(share, trials if block.weight is None else trials * block.weight, offset)
+
+
+@dataclass(frozen=True)
+class TargetReader:
+    """What a model makes of a block's target and of its columns of offset and exposure.
+
+    Attributes
+    ----------
+    response : Response
+    offset, exposure : int, optional
+        Numbers of columns.
+    """
+
+    response: Response
+    offset: int | None = None
+    exposure: int | None = None
+
+    @classmethod
+    def of(cls, model: Any, response: Response) -> TargetReader:
+        """As the parameters of a model say."""
+        return cls(response, place_of(model, "offset"), place_of(model, "exposure"))
+
+    def __call__(self, block: Block) -> Target:
+        return target_of(block, self.response, offset_of(block.X, self.offset, self.exposure))
+
+    def check(self, block: Block) -> Sums:
+        """Sum of the weights, and weighted sum of a target that the response admits."""
+        block = present(block)
+        return checked_sums(block, self(block), self.response)
 
 
 def checked_sums(block: Block, target: Target, response: Response) -> Sums:

@@ -73,7 +73,7 @@ def summarize_glm(
         The rows of the fit, for a covariance that is not "nonrobust".
     clusters : optional
     """
-    bread, laplace, good = model._bread(), model._known_laplace(), model._goodness
+    bread, laplace, good = bread_of(model), model._laplace, model._goodness
     if source is None:
         roots = bread.root[None] * np.sqrt(good.dispersion)
         uncertainty = Uncertainty(roots, bread.null_space, np.inf)
@@ -110,11 +110,11 @@ def bread_of(model: Any) -> Bread:
     laplace = model._laplace
     root, null_space = laplace.in_user_columns()
     loss = GeneralizedLoss(model.family_, model.link_, expected=True)
-    observed = replace(loss, expected=False)
+    observed, reader = replace(loss, expected=False), model._target_reader()
 
     def derivatives(block: Block, loss: GeneralizedLoss) -> tuple[Array, Array]:
         """ℓ′ and ℓ″ of each row."""
-        y, weight, offset = model._target(block)
+        y, weight, offset = reader(block)
         eta = block.X @ model.coef_ + model.intercept_
         found = loss(y, (eta if offset is None else eta + offset)[None], 2)
         assert found.gradient is not None

@@ -24,7 +24,7 @@ from scipy import linalg, sparse, special
 from suffice.fitting.files.registry import register
 from suffice.linear.glm.links import LINKS
 from suffice.linear.inference.uncertainty import NOISE, inverse_root, without_noise
-from suffice.linear.solvers.objective import Columns
+from suffice.linear.solvers.objective import ScaledColumns
 from suffice.numerics.double_double import Array
 from suffice.statistics.curvature import Curvature
 
@@ -74,12 +74,12 @@ class Laplace:
     intercept: bool
 
     @classmethod
-    def of(cls, information: Array, columns: Columns) -> Laplace:
+    def of(cls, information: Array, columns: ScaledColumns) -> Laplace:
         """From the information in the method's columns, of shape (parameters, parameters)."""
         return cls.from_root(*inverse_root(information), columns)
 
     @classmethod
-    def from_root(cls, root: Array, null_space: Array, columns: Columns) -> Laplace:
+    def from_root(cls, root: Array, null_space: Array, columns: ScaledColumns) -> Laplace:
         """From T and the open directions in the method's columns."""
         kept = np.arange(columns.n_given) if columns.kept is None else columns.kept
         unscale = 1 / columns.divisor[:, None]
@@ -132,7 +132,7 @@ class Laplace:
         return np.vstack([without_noise(at_centre - self.centre @ coef, size), coef])
 
 
-def smallest(parameters: Array, information: Array, root: Array, columns: Columns) -> Array:
+def smallest(parameters: Array, information: Array, root: Array, columns: ScaledColumns) -> Array:
     """Of all parameters with the same predictors, those with the smallest coefficients.
 
     Parameters
@@ -141,7 +141,7 @@ def smallest(parameters: Array, information: Array, root: Array, columns: Column
         In the method's columns, as are the following.
     information : array of shape (parameters, parameters)
     root : array of shape (parameters, directions)
-    columns : Columns
+    columns : ScaledColumns
     """
     # Tᵀ H θ is all that the rows see of θ; the intercept is free to make θ small.
     seen = root.T @ information

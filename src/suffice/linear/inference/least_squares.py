@@ -27,13 +27,9 @@ from suffice.linear.inference.hypothesis_tests import wald
 from suffice.linear.inference.sandwich import Bread, RowScores, robust
 from suffice.linear.inference.summary import Summary, coefficient_table, column_names, entry
 from suffice.linear.inference.uncertainty import Uncertainty, without_noise
-from suffice.linear.least_squares.least_squares import (
-    NormalEquations,
-    Solution,
-    Spread,
-    solve,
-    spread,
-)
+from suffice.linear.least_squares.normal_equations import NormalEquations
+from suffice.linear.least_squares.solve import LeastSquaresSolution, solve
+from suffice.linear.least_squares.spread import CoefficientSpread, spread
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources import Block, Source
 
@@ -129,7 +125,7 @@ def summarize_fit(
 
 
 def _goodness(
-    equations: NormalEquations, solution: Solution, rank: int, intercept: bool
+    equations: NormalEquations, solution: LeastSquaresSolution, rank: int, intercept: bool
 ) -> dict[str, Any]:
     """The numbers below the table, an entry for each target."""
     W, parameters = equations.weight, rank + intercept
@@ -152,7 +148,9 @@ def _goodness(
         }
 
 
-def _bread(model: Any, equations: NormalEquations, solution: Solution, noise: Spread) -> Bread:
+def _bread(
+    model: Any, equations: NormalEquations, solution: LeastSquaresSolution, noise: CoefficientSpread
+) -> Bread:
     intercept, W = model._fitted_intercept, equations.weight
     R, coef = noise.root, solution.coef.round()
     spreads = np.sqrt(equations.x_square)[:, None]
@@ -186,7 +184,10 @@ def _bread(model: Any, equations: NormalEquations, solution: Solution, noise: Sp
 
 
 def _robust_f(
-    equations: NormalEquations, uncertainty: Uncertainty, solution: Solution, noise: Spread
+    equations: NormalEquations,
+    uncertainty: Uncertainty,
+    solution: LeastSquaresSolution,
+    noise: CoefficientSpread,
 ) -> Array:
     """The F value of all coefficients, in coordinates in which their scatter is the identity."""
     scatter = equations.A.round() if isinstance(equations.A, DoubleDouble) else equations.A

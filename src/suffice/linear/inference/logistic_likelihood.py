@@ -19,14 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from suffice.fitting.classification import labels_of
 from suffice.fitting.files.registry import register
 from suffice.fitting.requests import Pass, StopAsked
 from suffice.linear.inference.laplace import Laplace
+from suffice.linear.inference.sandwich import NOT_THE_ROWS
 from suffice.linear.inference.uncertainty import inverse_root, without_noise
 from suffice.linear.solvers.line_search import Minimum
-from suffice.linear.solvers.objective import Columns, Objective
+from suffice.linear.solvers.objective import Objective, ScaledColumns, Target
 from suffice.numerics.cached import cached_property
 from suffice.numerics.double_double import Array
+from suffice.sources import Block
+from suffice.statistics.counts.labels import codes_among
 
 CHEAP_INFORMATION = 2e8
 """Operations up to which a fit by gradients ends with a pass for the information."""
@@ -34,7 +38,7 @@ CHEAP_INFORMATION = 2e8
 MOST_PARAMETERS = 2048
 """Parameters up to which the information is kept, and inverted when it is asked for."""
 
-register(Columns, "LinearColumns")
+register(ScaledColumns, "LinearColumns")
 
 
 @register
@@ -46,7 +50,7 @@ class ClassLikelihood:
     ----------
     information : array of shape (predictors × parameters,) twice
         H in the method's columns, with the curvature of the penalty.
-    columns : Columns
+    columns : ScaledColumns
     symmetric : bool
         Whether the predictors of all classes are fitted, of which only differences matter.
     factors : array of shape (classes,)
@@ -58,7 +62,7 @@ class ClassLikelihood:
     """
 
     information: Array
-    columns: Columns
+    columns: ScaledColumns
     symmetric: bool
     factors: Array
     weight: float
@@ -130,6 +134,20 @@ class ClassLikelihood:
 def _balanced(parts: Array) -> Array:
     """Directions of shape (predictors, …) without what all predictors have in common."""
     return without_noise(parts - parts.mean(axis=0), np.abs(parts).mean(axis=0))
+
+
+def codes_in_the_fit(block: Block, classes: NDArray[Any]) -> NDArray[np.int64]:
+    """The place of each row's label among the classes of the fit."""
+    try:
+        return codes_among(labels_of(block), classes)
+    except KeyError as error:
+        raise ValueError(f"{NOT_THE_ROWS}there is no class {error} in it") from None
+
+
+def fitted_target(block: Block, classes: NDArray[Any], kept: ClassLikelihood) -> Target:
+    """A block's target, weighted as in the fit."""
+    codes = codes_in_the_fit(block, classes)
+    return Target(codes.astype(np.float64), kept.row_weights(codes, block.weight))
 
 
 def last_pass(

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from suffice.linear.inference.logistic_likelihood import ClassLikelihood
+from suffice.linear.inference.logistic_likelihood import ClassLikelihood, codes_in_the_fit
 from suffice.linear.inference.sandwich import Bread, RowScores, robust
 from suffice.linear.inference.summary import PENALISED, Summary, coefficient_table, column_names
 from suffice.linear.inference.uncertainty import Uncertainty
@@ -146,7 +146,7 @@ def bread_of(model: Any, known: ClassLikelihood) -> Bread:
     loss = model._fitted_loss()
 
     def row_scores(block: Block) -> RowScores:
-        codes = model._codes(block)
+        codes = codes_in_the_fit(block, model.classes_)
         eta = np.asarray(block.X @ model.coef_.T + model.intercept_).T
         found = loss(codes.astype(np.float64), eta, 2)
         towards = [part.directions(block.X) for part in known.laplace]

@@ -11,13 +11,6 @@ These known, the solution is that of a linear system, G θ + l2 θ = q − l1 s 
 a coefficient would change its sign on the way there, the way ends at the first such place, and the
 descent goes on.
 
-**The gap.**  With gⱼ = cⱼ − l2ⱼ θⱼ and a factor t ≤ 1 such that t |gⱼ| ≤ l1ⱼ for all j, t times the
-residual is a point of the dual problem, and θ is no further from the optimum than
-
-    ½ (1 − t)² (‖y − Xθ‖² + Σ l2ⱼ θⱼ²) + Σⱼ (l1ⱼ |θⱼ| − t gⱼ θⱼ),
-
-a sum of terms that are not negative: nothing cancels.
-
 References: Friedman, Hastie and Tibshirani (2010); Lee, Battle, Raina and Ng, "Efficient sparse
 coding algorithms" (2007); Massias, Gramfort and Salmon, "Celer" (2018).
 """
@@ -25,13 +18,14 @@ coding algorithms" (2007); Massias, Gramfort and Salmon, "Celer" (2018).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
 from suffice.kernels.linear.coordinate_descent import descend
+from suffice.linear.lasso_solvers.duality_gap import Penalty
 from suffice.numerics.double_double import UNIT, Array
 
 Indices = NDArray[np.intp]
@@ -59,31 +53,6 @@ SMALL_SET = 128
 
 MOST_GROWTHS = 100
 """How often a working set may grow for one penalty."""
-
-
-@dataclass(frozen=True)
-class Penalty:
-    """What the coefficients cost.
-
-    Attributes
-    ----------
-    l1, l2 : arrays of shape (columns,)
-        Not negative.
-    positive : bool
-        Whether coefficients may not be negative.
-    """
-
-    l1: Array
-    l2: Array
-    positive: bool = False
-
-    def of(self, columns: Any) -> Penalty:
-        """The penalty of some of the columns."""
-        return Penalty(self.l1[columns], self.l2[columns], self.positive)
-
-    def excess(self, slope: Array) -> Array:
-        """By how much each correlation is more than a coefficient of zero bears."""
-        return (slope if self.positive else np.abs(slope)) - self.l1
 
 
 class Quadratic(Protocol):
@@ -121,11 +90,11 @@ class TooManyColumnsError(Exception):
 
     Attributes
     ----------
-    reached : Descent
+    reached : PathPoint
         Where the search stands.
     """
 
-    def __init__(self, reached: Descent) -> None:
+    def __init__(self, reached: PathPoint) -> None:
         super().__init__("too many columns for a working set")
         self.reached = reached
 
@@ -147,7 +116,7 @@ class Inside(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Descent:
+class PathPoint:
     """A solution, and where the next may begin.
 
     Attributes
@@ -275,25 +244,25 @@ class WorkingSet:
         self.products[p:m, :m] = block.T
 
 
-def nothing_yet(problem: Quadratic) -> Descent:
+def nothing_yet(problem: Quadratic) -> PathPoint:
     """θ = 0, where every path begins."""
-    return Descent(np.zeros(len(problem.linear)), problem.linear.copy(), 0, False)
+    return PathPoint(np.zeros(len(problem.linear)), problem.linear.copy(), 0, False)
 
 
 def solve_penalised(
     problem: Quadratic,
     penalty: Penalty,
-    start: Descent,
+    start: PathPoint,
     working: WorkingSet,
     most_sweeps: int,
-) -> Descent:
+) -> PathPoint:
     """Minimise the penalised quadratic.
 
     Parameters
     ----------
     problem : Quadratic
     penalty : Penalty
-    start : Descent
+    start : PathPoint
         From `nothing_yet`, or of another penalty nearby.
     working : WorkingSet
         Of the same problem.
@@ -315,8 +284,8 @@ def solve_penalised(
 
 
 def _approach(
-    problem: Quadratic, penalty: Penalty, start: Descent, working: WorkingSet, most_sweeps: int
-) -> Descent:
+    problem: Quadratic, penalty: Penalty, start: PathPoint, working: WorkingSet, most_sweeps: int
+) -> PathPoint:
     """A start nearby, over stronger penalties: there the support is small, and remains so."""
     some = penalty.l1 > 0
     pull = penalty.excess(start.slope)[some] / penalty.l1[some] + 1
@@ -329,8 +298,8 @@ def _approach(
 
 
 def _solve_from(
-    problem: Quadratic, penalty: Penalty, start: Descent, working: WorkingSet, most_sweeps: int
-) -> Descent:
+    problem: Quadratic, penalty: Penalty, start: PathPoint, working: WorkingSet, most_sweeps: int
+) -> PathPoint:
     """Solve on growing working sets."""
     usable = problem.squares > 0
     chosen = np.flatnonzero(usable)
@@ -339,7 +308,7 @@ def _solve_from(
     theta, slope, sweeps = start.theta, start.slope, 0
     for _ in range(MOST_GROWTHS):
         if len(chosen) > min(MOST_COEFFICIENTS, problem.most_products):
-            raise TooManyColumnsError(Descent(theta, slope, sweeps, False))
+            raise TooManyColumnsError(PathPoint(theta, slope, sweeps, False))
         found = solve_inside(
             working.gram(chosen),
             problem.linear[chosen],
@@ -354,12 +323,12 @@ def _solve_from(
         slope = problem.slope(support, theta[support], penalty)
         joining = _joining(problem, penalty, slope, chosen, usable, len(support))
         if not found.rests or not len(joining):
-            return Descent(theta, slope, sweeps, found.rests)
+            return PathPoint(theta, slope, sweeps, found.rests)
         chosen = np.union1d(chosen, joining)
-    return Descent(theta, slope, sweeps, False)
+    return PathPoint(theta, slope, sweeps, False)
 
 
-def _first_choice(penalty: Penalty, start: Descent, usable: NDArray[np.bool_]) -> Indices:
+def _first_choice(penalty: Penalty, start: PathPoint, usable: NDArray[np.bool_]) -> Indices:
     """The support so far, and those nearest to joining."""
     distance = -penalty.excess(start.slope) / np.where(penalty.l1 > 0, penalty.l1, 1.0)
     distance[~usable] = np.inf
@@ -388,84 +357,3 @@ def _joining(
     if len(eager) > most:
         eager = eager[np.argpartition(-excess[eager], most)[:most]]
     return eager
-
-
-class Gap(NamedTuple):
-    """How far a point is from the optimum, at most.
-
-    Attributes
-    ----------
-    gap : float
-        Of the objective, in its units.
-    violation : float
-        Largest violation of the optimality conditions, relative to l1 + |cⱼ|.
-    """
-
-    gap: float
-    violation: float
-
-
-def duality_gap(
-    theta: Array, slope: Array, residual_square: float, penalty: Penalty, error: Any = 0.0
-) -> Gap:
-    """Bound how far θ is from the optimum, with xⱼ·(y − Xθ) known up to `error`.
-
-    Parameters
-    ----------
-    theta, slope : arrays of shape (columns,)
-    residual_square : float
-    penalty : Penalty
-    error : float or array of shape (columns,)
-    """
-    one = Penalty(penalty.l1[None], penalty.l2[None], penalty.positive)
-    gaps, violations = duality_gaps(
-        theta[None], slope[None], np.array([residual_square]), one, error
-    )
-    return Gap(float(gaps[0]), float(violations[0]))
-
-
-def duality_gaps(
-    theta: Array, slope: Array, residual_squares: Array, penalty: Penalty, error: Any = 0.0
-) -> tuple[Array, Array]:
-    """`duality_gap` of many points, each with its own penalty: gaps and violations.
-
-    Parameters
-    ----------
-    theta, slope : arrays of shape (points, columns)
-    residual_squares : array of shape (points,)
-    penalty : Penalty
-        Its arrays of shape (points, columns).
-    error : float or array of shape (columns,) or (points, columns)
-    """
-    g = slope - penalty.l2 * theta
-    wrong = np.where(
-        theta != 0, np.abs(g - penalty.l1 * np.sign(theta)), np.maximum(penalty.excess(g), 0.0)
-    )
-    size = penalty.l1 + np.abs(slope)
-    violations = (wrong / np.where(size > 0, size, 1.0)).max(axis=1, initial=0.0)
-    gaps = _gaps_of_dual_points(theta, slope, g, residual_squares, penalty, error)
-    smooth = ~penalty.l1.any(axis=1)
-    if smooth.any():
-        # Without l1 a dual point is not at hand; with l2 the objective is strongly convex.
-        wrong = wrong + error
-        flat = (wrong > 0) & (penalty.l2 <= 0)
-        bends = np.where(penalty.l2 > 0, penalty.l2, 1.0)
-        bounds = np.where(flat.any(axis=1), np.nan, (np.square(wrong) / bends).sum(axis=1) / 2)
-        gaps = np.where(smooth, bounds, gaps)
-    return gaps, violations
-
-
-def _gaps_of_dual_points(
-    theta: Array, slope: Array, g: Array, residual_squares: Array, penalty: Penalty, error: Any
-) -> Array:
-    # What is rounded here counts as an error, too.
-    error = error + 2 * UNIT * (np.abs(slope) + penalty.l2 * np.abs(theta))
-    outward = penalty.excess(g) + penalty.l1 + error
-    pressing = outward > penalty.l1
-    shares = np.where(pressing, penalty.l1, 1.0) / np.where(pressing, outward, 1.0)
-    t = shares.min(axis=1, initial=1.0)[:, None]
-    loose = penalty.l1 * np.abs(theta) - t * theta * g + t * np.abs(theta) * error
-    loose += 4 * UNIT * np.abs(theta) * (penalty.l1 + np.abs(g))
-    squares = np.maximum(residual_squares, 0.0) + (penalty.l2 * np.square(theta)).sum(axis=1)
-    short = np.where(t < 1, 1 - t + 2 * UNIT, 0.0)[:, 0]
-    return np.asarray(short**2 * squares / 2 + np.maximum(loose, 0.0).sum(axis=1))

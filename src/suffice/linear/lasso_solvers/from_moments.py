@@ -5,7 +5,7 @@ rest is a least-squares problem on few columns,
 
     (A + diag l2) θ = B − l1 s,
 
-and `suffice.linear.least_squares.least_squares` solves it in the precision of the moments, with a
+and `suffice.linear.least_squares.solve` solves it in the precision of the moments, with a
 bound on the error.  What comes out is then checked against the optimality conditions of all
 columns.
 """
@@ -13,123 +13,40 @@ columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.linear.lasso_solvers.coordinate_descent import (
-    Descent,
     Indices,
-    Penalty,
+    PathPoint,
     WorkingSet,
-    duality_gaps,
     nothing_yet,
     solve_penalised,
 )
-from suffice.linear.least_squares.least_squares import (
-    NormalEquations,
-    Solution,
-    normal_equations,
-    solve,
-    solve_if_accurate,
-)
+from suffice.linear.lasso_solvers.duality_gap import Penalty, duality_gaps
+from suffice.linear.lasso_solvers.sparse_solution import SparseSolution, Strength, strongest
 from suffice.linear.least_squares.many_penalties import solve_together
+from suffice.linear.least_squares.normal_equations import (
+    NormalEquations,
+    normal_equations,
+    rounded,
+)
+from suffice.linear.least_squares.solve import LeastSquaresSolution, solve, solve_if_accurate
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.numerics.positive_definite import product
 from suffice.statistics.moments.full import Moments
 
-Solver = Callable[[NormalEquations, Any], Solution | None]
-
-
-class Strength(NamedTuple):
-    """What a model says of its penalty, and how far to go.
-
-    Attributes
-    ----------
-    alpha, l1_ratio : float
-    positive, standardize : bool
-    most_sweeps : int
-    """
-
-    alpha: float
-    l1_ratio: float = 1.0
-    positive: bool = False
-    standardize: bool = False
-    most_sweeps: int = 1000
-
-    def penalty(self, weight: float, deviation: Array) -> Penalty:
-        """In units of the sum of squares: a column's unit is its standard deviation or 1."""
-        unit = deviation if self.standardize else np.ones_like(deviation)
-        total = weight * self.alpha
-        return Penalty(
-            total * self.l1_ratio * unit,
-            total * (1 - self.l1_ratio) * np.square(unit),
-            self.positive,
-        )
-
-
-@dataclass(frozen=True)
-class SparseSolution:
-    """The minimiser for one target, and what is known about it.
-
-    Attributes
-    ----------
-    coef : array of shape (columns,)
-    intercept : float
-    objective, gap : float
-        In the units of the model's objective.
-    scale : float
-        Mean square of the target: what a tolerance is relative to.
-    violation : float
-        Of the optimality conditions, relative to their terms.
-    digits, condition : float
-        Of the system of the support; NaN where the signs did not decide the solution.
-    sweeps : int
-    rests : bool
-        Whether coordinate descent came to rest.
-    certain : bool
-        Whether the support is the same for all data within the error of the moments.
-    least_squares : bool
-        Whether there was no l1 penalty.
-    proved : bool
-        Whether the coefficients are determined.
-    rank : int, optional
-        Where there is no penalty at all.
-    """
-
-    coef: Array
-    intercept: float
-    objective: float
-    gap: float
-    scale: float
-    violation: float
-    digits: float
-    condition: float
-    sweeps: int
-    rests: bool
-    certain: bool
-    least_squares: bool
-    proved: bool
-    rank: int | None = None
-
-    @property
-    def support(self) -> int:
-        return int(np.count_nonzero(self.coef))
-
-    def reaches(self, tolerance: float) -> bool:
-        """Whether the gap is proved to be small enough."""
-        if self.least_squares and np.isnan(self.gap):
-            return self.proved and self.rests
-        return self.proved and self.gap <= tolerance * self.scale
+Solver = Callable[[NormalEquations, Any], LeastSquaresSolution | None]
 
 
 class MomentsQuadratic:
     """The squared error of one target, from its normal equations."""
 
     def __init__(self, equations: NormalEquations) -> None:
-        self.A, self.linear = _rounded(equations.A), _rounded(equations.B)[:, 0]
+        self.A, self.linear = rounded(equations.A), rounded(equations.B)[:, 0]
         self.squares = np.diagonal(self.A)
         self.total = float(equations.total.hi[0])
         self.most_products = len(self.A)
@@ -151,18 +68,18 @@ class Exact(NamedTuple):
     proved: bool
 
     @classmethod
-    def of(cls, solution: Solution) -> Exact:
+    def of(cls, solution: LeastSquaresSolution) -> Exact:
         """From the solution of one target."""
         coef, intercept = solution.coef.round()[:, 0], float(solution.intercept.round()[0])
         return cls(coef, intercept, solution.digits, solution.condition, solution.proved)
 
 
-class Step(NamedTuple):
+class ActiveSet(NamedTuple):
     """Where the descent for one penalty ended."""
 
     penalty: Penalty
     strength: Strength
-    last: Descent
+    last: PathPoint
     support: Indices
 
 
@@ -182,8 +99,8 @@ class OneTarget:
         self.equations, self.solver, self.quick = equations, solver, quick
         self.problem: Any = MomentsQuadratic(equations)
         self.working = WorkingSet(self.problem)
-        self.last: Descent = nothing_yet(self.problem)
-        variance = np.maximum(_rounded(equations.x_variance()), 0.0)
+        self.last: PathPoint = nothing_yet(self.problem)
+        variance = np.maximum(rounded(equations.x_variance()), 0.0)
         self.deviation = np.sqrt(variance)
 
     @property
@@ -211,7 +128,7 @@ class OneTarget:
         All strengths are alike in `positive` and `standardize`.
         """
         found: dict[int, SparseSolution | None] = {}
-        steps: dict[int, Step] = {}
+        steps: dict[int, ActiveSet] = {}
         for i, strength in enumerate(strengths):
             penalty = strength.penalty(self.weight, self.deviation)
             if not strength.positive and not penalty.l1.any():
@@ -220,14 +137,14 @@ class OneTarget:
             self.last = solve_penalised(
                 self.problem, penalty, self.last, self.working, strength.most_sweeps
             )
-            steps[i] = Step(penalty, strength, self.last, self.last.support)
+            steps[i] = ActiveSet(penalty, strength, self.last, self.last.support)
         if steps:
-            found.update(zip(steps, self._settled(list(steps.values())), strict=True))
+            found.update(zip(steps, self._with_the_signs(list(steps.values())), strict=True))
         solutions = [found[i] for i in range(len(strengths))]
         known = [solution for solution in solutions if solution is not None]
         return known if len(known) == len(solutions) else None
 
-    def _settled(self, steps: list[Step]) -> Sequence[SparseSolution | None]:
+    def _with_the_signs(self, steps: list[ActiveSet]) -> Sequence[SparseSolution | None]:
         """The solutions with the signs that the descents found."""
         quickly = self._quickly(steps) if self.quick else {}
         exacts: list[Exact] = []
@@ -238,7 +155,7 @@ class OneTarget:
             exacts.append(exact)
         return self._certified(steps, exacts, self._loose)
 
-    def _loose(self, step: Step, exact: Exact) -> Exact:
+    def _loose(self, step: ActiveSet, exact: Exact) -> Exact:
         """Not unique, or not found: what coordinate descent says."""
         theta = step.last.theta[step.support]
         mean = self.equations.x_mean[step.support]
@@ -253,12 +170,12 @@ class OneTarget:
         if solution is None:
             return None
         every = np.arange(len(self.deviation))
-        self.last = Descent(solution.coef.round()[:, 0], self.problem.linear, 0, True)
-        step = Step(penalty, strength, self.last, every)
+        self.last = PathPoint(solution.coef.round()[:, 0], self.problem.linear, 0, True)
+        step = ActiveSet(penalty, strength, self.last, every)
         found = self._certified([step], [Exact.of(solution)], None)[0]
         return replace(found, rank=None if l2.any() else solution.rank)
 
-    def _with_signs(self, step: Step) -> Exact | None:
+    def _with_signs(self, step: ActiveSet) -> Exact | None:
         """The least-squares problem of the support, with its signs."""
         strength, support, few = step.strength, step.support, step.penalty.of(step.support)
         l2: Any = few.l2
@@ -268,7 +185,7 @@ class OneTarget:
         solution = self.solver(self._restricted([step]), l2)
         return None if solution is None else Exact.of(solution)
 
-    def _quickly(self, steps: list[Step]) -> dict[int, Exact]:
+    def _quickly(self, steps: list[ActiveSet]) -> dict[int, Exact]:
         """The same to ten digits, for those steps for which float64 is proved to give them.
 
         Steps of the same support have the same system, if l2 is the same too: its sides then
@@ -294,7 +211,7 @@ class OneTarget:
                 waiting += [[i] for i in members]
         return found
 
-    def _restricted(self, steps: list[Step]) -> NormalEquations:
+    def _restricted(self, steps: list[ActiveSet]) -> NormalEquations:
         """The equations of steps of the same support: a target for each."""
         e, support = self.equations, steps[0].support
         l1 = np.stack([step.penalty.l1[support] for step in steps], axis=1)
@@ -303,7 +220,7 @@ class OneTarget:
         y_magnitude = e.y_magnitude
         if steps[0].strength.standardize and len(support):
             # A penalty made from the moments shares their error.
-            scatter = _rounded(e.x_scatter)[support]
+            scatter = rounded(e.x_scatter)[support]
             share = l1 * (np.sqrt(e.x_magnitude[support]) / scatter)[:, None] / 2
             y_magnitude = np.square(np.sqrt(y_magnitude) + share.max(axis=0))
         return replace(
@@ -342,7 +259,10 @@ class OneTarget:
         return slopes, error + e.error_unit * root * pull[:, None]
 
     def _certified(
-        self, steps: list[Step], exacts: list[Exact], loose: Callable[[Step, Exact], Exact] | None
+        self,
+        steps: list[ActiveSet],
+        exacts: list[Exact],
+        loose: Callable[[ActiveSet, Exact], Exact] | None,
     ) -> list[SparseSolution]:
         """What the systems of the supports gave, with what is known about it.
 
@@ -367,17 +287,17 @@ class OneTarget:
                 exacts = [e if good else loose(step, e) for step, e, good in pairs]
                 coefs = self._placed(steps, exacts)
                 slopes, errors = self._slopes(coefs, sizes)
-        return self._told(steps, exacts, coefs, slopes, errors, penalty, unique)
+        return self._described(steps, exacts, coefs, slopes, errors, penalty, unique)
 
-    def _placed(self, steps: list[Step], exacts: list[Exact]) -> Array:
+    def _placed(self, steps: list[ActiveSet], exacts: list[Exact]) -> Array:
         coefs = np.zeros((len(steps), len(self.deviation)))
         for row, step, exact in zip(coefs, steps, exacts, strict=True):
             row[step.support] = exact.coef
         return coefs
 
-    def _told(
+    def _described(
         self,
-        steps: list[Step],
+        steps: list[ActiveSet],
         exacts: list[Exact],
         coefs: Array,
         slopes: Array,
@@ -416,14 +336,6 @@ class OneTarget:
         ]
 
 
-def strongest(linear: Array, unit: Penalty) -> float:
-    """The smallest alpha that leaves no coefficient, `unit` being the penalty for alpha = 1."""
-    some = unit.l1 > 0
-    pull = unit.excess(linear)[some] + unit.l1[some]
-    # A little more: its product with the weight is rounded.
-    return float((pull / unit.l1[some]).max(initial=0.0)) * (1 + 4 * UNIT)
-
-
 def targets_of(
     moments: Moments, n_targets: int, fit_intercept: bool, anyway: bool, quick: bool = False
 ) -> list[OneTarget]:
@@ -445,17 +357,3 @@ def targets_of(
     if n_targets == 1:
         return [OneTarget(equations, solver, quick)]
     return [OneTarget(equations.for_target(t), solver, quick) for t in range(n_targets)]
-
-
-def solve_path(target: Any, strengths: Sequence[Strength]) -> list[SparseSolution] | None:
-    """Solutions for many penalties, each from the next stronger one; in the order asked for."""
-    order = sorted(range(len(strengths)), key=lambda i: -strengths[i].alpha)
-    solutions: list[SparseSolution] | None = target.solve_in_turn([strengths[i] for i in order])
-    if solutions is None:
-        return None
-    found = dict(zip(order, solutions, strict=True))
-    return [found[i] for i in range(len(strengths))]
-
-
-def _rounded(value: Any) -> Array:
-    return value.hi if isinstance(value, DoubleDouble) else value

@@ -26,13 +26,12 @@ from suffice.linear.lasso_solvers.coordinate_descent import (
     AT_REST,
     FEWEST_SWEEPS,
     MOST_COEFFICIENTS,
-    Descent,
     Indices,
-    Penalty,
+    PathPoint,
     WorkingSet,
-    duality_gap,
     towards_signs,
 )
+from suffice.linear.lasso_solvers.duality_gap import Penalty, duality_gap
 from suffice.numerics.double_double import Array
 
 SMALL_GAP = 1e-13
@@ -44,15 +43,15 @@ MOST_HALVINGS = 5
 
 
 def solve_on_residual(
-    problem: Any, penalty: Penalty, start: Descent, working: WorkingSet, most_sweeps: int
-) -> Descent:
+    problem: Any, penalty: Penalty, start: PathPoint, working: WorkingSet, most_sweeps: int
+) -> PathPoint:
     """Minimise the penalised quadratic of columns.
 
     Parameters
     ----------
     problem : ColumnsQuadratic
     penalty : Penalty
-    start : Descent
+    start : PathPoint
     working : WorkingSet
         Of the same problem.
     most_sweeps : int
@@ -66,7 +65,7 @@ def solve_on_residual(
         slope = problem.columns.dots(None, r)
         gap = _gap(problem, theta, slope, r, penalty)
         if gap <= SMALL_GAP * problem.total / 2 or sweeps >= most_sweeps:
-            return Descent(theta, slope, start.sweeps + sweeps, sweeps < most_sweeps)
+            return PathPoint(theta, slope, start.sweeps + sweeps, sweeps < most_sweeps)
         # The kernel's residual is without the means of the columns, and weighted.
         v = r.copy()
         if stored.root is not None:
@@ -81,7 +80,7 @@ def solve_on_residual(
         if count > 0:
             support = np.flatnonzero(theta)
             slope = problem.columns.dots(None, problem.residual(support, theta[support]))
-            return Descent(theta, slope, start.sweeps + sweeps, True)
+            return PathPoint(theta, slope, start.sweeps + sweeps, True)
         theta = _towards_signs(problem, penalty, theta, working)
 
 

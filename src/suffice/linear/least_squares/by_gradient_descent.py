@@ -13,15 +13,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from suffice.fitting.regression import as_columns
 from suffice.fitting.requests import Fold, Pass, needed
 from suffice.linear.least_squares.conjugate_gradients import centred_squares
-from suffice.linear.solvers.gradient_descent import Descent, descend
+from suffice.linear.solvers.gradient_descent import DescentOptions, descend
 from suffice.linear.solvers.line_search import Minimum
 from suffice.linear.solvers.losses import Squared
-from suffice.linear.solvers.objective import Columns, Objective, Target, present
-from suffice.linear.solvers.sample import Survey, centre_and_scale, stride_of, survey_pass
+from suffice.linear.solvers.objective import Objective, ScaledColumns, Target, present
+from suffice.linear.solvers.sample import FirstLook, centre_and_scale, first_look_pass, stride_of
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
 from suffice.statistics.moments.full import NOTHING
@@ -39,36 +39,29 @@ class Descended(NamedTuple):
 
 def squared_descent(
     source: Source,
-    targets: Callable[[NDArray[Any] | None], Array],
     penalties: Callable[[Callable[[], Array], int], Array],
     n_targets: int,
     fit_intercept: bool,
-    descent: Descent,
+    descent: DescentOptions,
 ) -> Generator[Pass | Fold, Any, Descended]:
     """Fit least squares by gradient steps.
 
     Parameters
     ----------
     source : Source
-    targets : function of a block's target
-        As columns of numbers.
     penalties : function of a function that gives the columns' variances, and of `n_targets`
         λ of shape (targets, columns).
     n_targets : int
     fit_intercept : bool
-    descent : Descent
+    descent : DescentOptions
     """
     stride = stride_of(source.count_rows(), source.n_columns + 1)
-
-    def check(block: Block) -> None:
-        targets(block.y)
-
-    survey: Survey = yield from needed(survey_pass(stride, None, check))
-    if not survey.count:
+    first_look: FirstLook = yield from needed(first_look_pass(stride, check=_check_target))
+    if not first_look.count:
         raise ValueError(NOTHING)
-    some: Any = survey.sample
+    some: Any = first_look.sample
     about, _ = centre_and_scale(some.X, some.weight, not source.sparse)
-    look = Pass("columns", partial(_deviations, about=about, targets=targets))
+    look = Pass("columns", partial(_deviations, about=about))
     sums: Sums = yield from needed(look)
     moved, squares, y = (value / sums.values[0] for value in sums.values[1:])
     variance = np.maximum(squares - np.square(moved), 0.0)
@@ -78,7 +71,7 @@ def squared_descent(
     still = np.sqrt(spread) <= 1e-14 * np.abs(mean)
     scale = np.sqrt(np.where(still | (spread == 0), 1.0, spread))
     centre = mean if centred else np.zeros_like(mean)
-    columns = Columns(centre, scale, fit_intercept, None, source.n_columns)
+    columns = ScaledColumns(centre, scale, fit_intercept, None, source.n_columns)
     constant = np.zeros((n_targets, columns.n_parameters))
     l1, l2 = np.zeros((2, *constant.shape))
     l2[:, : len(scale)] = penalties(lambda: variance, n_targets) / np.square(scale)
@@ -86,19 +79,25 @@ def squared_descent(
         constant[:, -1] = y
     objective = Objective(
         loss=Squared(n_targets), columns=columns, l2=l2, l1=l1,
-        target=lambda block: Target(targets(block.y), block.weight),
+        target=_target,
     )  # fmt: skip
     sample = some if stride > 1 else None
-    found = yield from descend(objective, constant, constant, sample, descent, survey.count)
+    found = yield from descend(objective, constant, constant, sample, descent, first_look.count)
     return Descended(*columns.to_user(found.parameters), found)
 
 
-def _deviations(
-    block: Block, about: Array, targets: Callable[[NDArray[Any] | None], Array]
-) -> Sums:
+def _check_target(block: Block) -> None:
+    as_columns(block.y)
+
+
+def _target(block: Block) -> Target:
+    return Target(as_columns(block.y), block.weight)
+
+
+def _deviations(block: Block, about: Array) -> Sums:
     """Σ w, Σ w (x − c), Σ w (x − c)² and Σ w y."""
     block = present(block)
-    X, y = block.X, targets(block.y)
+    X, y = block.X, as_columns(block.y)
     weight = np.ones(block.n_rows) if block.weight is None else block.weight
     with np.errstate(over="ignore", invalid="ignore"):
         total = np.array([weight.sum()])

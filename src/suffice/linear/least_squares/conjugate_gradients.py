@@ -23,7 +23,7 @@ from scipy import sparse
 
 from suffice.fitting.regression import as_columns
 from suffice.fitting.requests import Pass, StopAsked, needed
-from suffice.linear.least_squares.least_squares import PROVED_ERROR, Solution
+from suffice.linear.least_squares.solve import PROVED_ERROR, LeastSquaresSolution
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources import Block
 from suffice.statistics.moments.full import NOTHING
@@ -48,7 +48,7 @@ def conjugate_gradients(
     fit_intercept: bool,
     tolerance: float,
     max_iter: int | None,
-) -> Generator[Pass, Any, Solution]:
+) -> Generator[Pass, Any, LeastSquaresSolution]:
     """Solve penalised least squares without forming any matrix of columns by columns."""
     sums = yield from needed(Pass(None, _sums))
     centres = _centres(sums, n_columns, n_targets, fit_intercept)
@@ -59,11 +59,10 @@ def conjugate_gradients(
     diagonal = squares + centres.weight * np.square(centres.mean - centres.x)
     diagonal = diagonal[:, None] + penalty
     scale = 1 / np.where(unique & (diagonal > 0), diagonal, 1.0)
-    theta, residual = np.zeros_like(B), B
+    theta, residual, steps = np.zeros_like(B), B, 0
     direction = scaled = scale * residual
     size = (residual * scaled).sum(axis=0)
     goal = tolerance**2 * size
-    steps = 0
 
     def objective(product: Sums) -> float:
         """½ RSS + penalty after the step; it falls by ½ θ·(B + residual)."""
@@ -100,7 +99,7 @@ def conjugate_gradients(
     stationarity = float((left / np.where(start > 0, start, 1.0)).max())
     rss = total - (theta * (B + gradient - penalty * theta)).sum(axis=0)
     intercept = centres.y - centres.x @ theta
-    return Solution(
+    return LeastSquaresSolution(
         coef=DoubleDouble.of(theta),
         intercept=DoubleDouble.of(intercept),
         residual=DoubleDouble.of(np.maximum(rss, 0.0)),

@@ -2,7 +2,7 @@
 
 The systems (Sxx + diag λ) θ = Sxy for each λ of a list are scaled to a diagonal of ones,
 inverted together in float64 and refined once.  Each solution is kept only if the bound of
-`suffice.linear.least_squares.least_squares` on its error, evaluated here for all of them together,
+`suffice.linear.least_squares.solve` on its error, evaluated here for all of them together,
 is as good as a single fit in float64 must be; the others are solved one by one.
 """
 
@@ -12,14 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from suffice.linear.least_squares.least_squares import (
-    ACCEPTED_ERROR,
-    NormalEquations,
-    normal_equations,
-    solve,
-    solve_if_accurate,
-)
+from suffice.linear.least_squares.normal_equations import NormalEquations, normal_equations, rounded
+from suffice.linear.least_squares.solve import ACCEPTED_ERROR, solve, solve_if_accurate
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.statistics.moments.full import Moments
 
@@ -40,6 +36,14 @@ class Line(NamedTuple):
     proved: bool = True
 
 
+def checked_alphas(alphas: ArrayLike) -> Array:
+    """Strengths of a penalty, if they are."""
+    found = np.asarray(alphas, dtype=np.float64)
+    if found.ndim != 1 or not (np.isfinite(found) & (found >= 0)).all():
+        raise ValueError("alphas must be a list of finite numbers that are not negative")
+    return found
+
+
 def solve_grid(models: Sequence[Any], moments: Moments) -> list[Line] | None:
     """What each of some least-squares models predicts when fitted to the same moments.
 
@@ -53,10 +57,12 @@ def solve_grid(models: Sequence[Any], moments: Moments) -> list[Line] | None:
     -------
     One line a model; None if float64 moments do not suffice for one of them.
     """
-    of_its_own = getattr(type(models[0]), "_solve_grid", None)
-    if of_its_own is not None:
-        found: list[Line] | None = of_its_own(models, moments)
-        return found
+    found: list[Line] | None = models[0]._minimiser.lines(models, moments)
+    return found
+
+
+def lines_of(models: Sequence[Any], moments: Moments) -> list[Line] | None:
+    """The lines of models whose penalty is on squares alone."""
     lines: dict[int, Line] = {}
     for fit_intercept in {bool(model.fit_intercept) for model in models}:
         equations = normal_equations(moments, models[0]._n_targets(), fit_intercept)
@@ -86,9 +92,8 @@ def _penalty(model: Any, equations: NormalEquations) -> Array:
     """λ of shape (columns,); NaN where targets have penalties of their own."""
     alphas = model._alphas(equations.y_mean.shape[0])
     scale = model._penalty_scale(equations.x_variance) if alphas.any() else 1.0
-    rounded = scale.hi if isinstance(scale, DoubleDouble) else np.asarray(scale)
     one = alphas[0] if (alphas == alphas[0]).all() else np.nan
-    return np.broadcast_to(one * rounded, equations.x_mean.shape)
+    return np.broadcast_to(one * rounded(scale), equations.x_mean.shape)
 
 
 def _solved_alone(model: Any, equations: NormalEquations) -> Line | None:
@@ -111,8 +116,8 @@ def solve_together(equations: NormalEquations, penalties: Array) -> list[Line | 
     equations : NormalEquations
     penalties : array of shape (penalties, columns)
     """
-    A = equations.A.hi if isinstance(equations.A, DoubleDouble) else equations.A
-    B = equations.B.hi if isinstance(equations.B, DoubleDouble) else equations.B
+    A = rounded(equations.A)
+    B = rounded(equations.B)
     d = len(A)
     diagonal = np.diagonal(A) + penalties
     if not (diagonal > 0).all():

@@ -25,10 +25,10 @@ from suffice.engines.gather import Rows
 from suffice.engines.passes import each_chunk
 from suffice.fitting.regression import as_columns
 from suffice.linear.least_squares.conjugate_gradients import centred_squares
-from suffice.linear.least_squares.least_squares import (
+from suffice.linear.least_squares.solve import (
     ACCEPTED_ERROR,
     PROVED_ERROR,
-    Solution,
+    LeastSquaresSolution,
     digits,
     joined,
 )
@@ -46,7 +46,7 @@ def solve_on_rows(
     n_targets: int,
     fit_intercept: bool,
     n_jobs: int | None,
-) -> Solution:
+) -> LeastSquaresSolution:
     """Solve penalised least squares for rows that are fewer than their columns."""
     rows = CentredRows(gathered, fit_intercept, n_jobs)
     penalty = penalties(rows.variance, n_targets)
@@ -55,7 +55,9 @@ def solve_on_rows(
     return joined([_solve(rows, row, rows.Y[:, [t]], t) for t, row in enumerate(penalty)])
 
 
-def _solve(rows: CentredRows, penalty: Array, Y: Array, target: int | None = None) -> Solution:
+def _solve(
+    rows: CentredRows, penalty: Array, Y: Array, target: int | None = None
+) -> LeastSquaresSolution:
     penalised = bool(penalty.max() > 1e-290)  # below, its inverse is beyond float64's range
     if penalised:
         # Only a column without spread goes unpenalised, and its coefficient is zero.
@@ -238,7 +240,7 @@ class CentredRows:
         penalty: Array,
         Y: Array,
         target: int | None,
-    ) -> Solution:
+    ) -> LeastSquaresSolution:
         rounding = len(Y) * UNIT
         y_mean = self.y_mean if target is None else self.y_mean[[target]]
         intercept = y_mean - self.x_mean @ coef
@@ -252,7 +254,7 @@ class CentredRows:
         error = float((coef_bound.max(axis=0) / np.where(largest > 0, largest, 1.0)).max())
         slope, terms = self.transposed(residual, np.abs(Y) + np.abs(fitted))
         gradient = np.abs(slope - penalty[:, None] * coef)
-        return Solution(
+        return LeastSquaresSolution(
             coef=DoubleDouble.of(coef),
             intercept=DoubleDouble.of(intercept),
             residual=DoubleDouble.of(squares),

@@ -28,7 +28,7 @@ HEADROOM = 1e5
 
 
 @dataclass(frozen=True)
-class Rule:
+class LocalModel:
     """What to solve around each query.
 
     Attributes
@@ -79,7 +79,9 @@ def n_moments(d: int, k: int, degree: int) -> int:
     return 1 + 2 * k + degree * (d + d * (d + 1) // 2 + d * k)
 
 
-def neighbourhoods(rows: LocalRows, queries: Floats, centre: int, rule: Rule) -> Neighbourhoods:
+def neighbourhoods(
+    rows: LocalRows, queries: Floats, centre: int, rule: LocalModel
+) -> Neighbourhoods:
     """The weighted moments around each query, leaf by leaf, nearest first."""
     d, k = len(rows.X), len(rows.y)
     size, depth = n_moments(d, k, rule.degree), rule.depth(rows)

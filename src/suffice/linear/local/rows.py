@@ -29,7 +29,7 @@ FARTHEST = 1e140
 """Bandwidths that data may span, and within which a query is taken to be: squares stay finite."""
 
 
-class Leaves(NamedTuple):
+class LeafBoxes(NamedTuple):
     """Of each leaf the corners of its box, and the largest logarithm of a weight."""
 
     low: Floats
@@ -92,9 +92,9 @@ class LocalRows:
         return np.where(half > 0, half, 1.0)
 
     @cached_property
-    def leaves(self) -> Leaves:
+    def leaves(self) -> LeafBoxes:
         starts = np.arange(0, self.n_rows, LEAF)
-        return Leaves(
+        return LeafBoxes(
             np.minimum.reduceat(self.X, starts, axis=1),
             np.maximum.reduceat(self.X, starts, axis=1),
             np.maximum.reduceat(self.log_weight, starts),

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.kernels.density.exponential import LOWEST
-from suffice.linear.local.moments import Neighbourhoods, Rule, n_moments, neighbourhoods
+from suffice.linear.local.moments import LocalModel, Neighbourhoods, n_moments, neighbourhoods
 from suffice.linear.local.rows import LEAF, Floats, LocalRows
 
 SMALLEST_SPREAD = 1e-6
@@ -50,7 +50,7 @@ MOST_MOMENTS = 16384
 """Moments of a query up to which they are formed."""
 
 
-def predict_block(rows: LocalRows, queries: Floats, rule: Rule) -> Floats:
+def predict_block(rows: LocalRows, queries: Floats, rule: LocalModel) -> Floats:
     """Predictions of some queries, best near each other.
 
     Parameters
@@ -58,7 +58,7 @@ def predict_block(rows: LocalRows, queries: Floats, rule: Rule) -> Floats:
     rows : LocalRows
     queries : array of shape (queries, columns)
         The columns of `rows`, float64.
-    rule : Rule
+    rule : LocalModel
 
     Returns
     -------
@@ -89,7 +89,7 @@ def _centre(rows: LocalRows, queries: Floats) -> int:
 
 
 def solve(
-    rows: LocalRows, queries: Floats, centre: int, found: Neighbourhoods, rule: Rule
+    rows: LocalRows, queries: Floats, centre: int, found: Neighbourhoods, rule: LocalModel
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Predictions from moments, and whether each can be trusted.
 
@@ -143,7 +143,7 @@ class Planes(NamedTuple):
 
 
 def _planes(
-    rows: LocalRows, queries: Floats, centre: int, found: Neighbourhoods, rule: Rule
+    rows: LocalRows, queries: Floats, centre: int, found: Neighbourhoods, rule: LocalModel
 ) -> Planes:
     d, k = len(rows.X), len(rows.y)
     total = found.sums[:, 0]
@@ -192,7 +192,7 @@ def _covariances(means: Floats, d: int, k: int) -> tuple[Floats, Floats, Floats]
     return z_mean, S, C
 
 
-def _relative_penalty(rows: LocalRows, log_total: Floats, rule: Rule) -> Floats:
+def _relative_penalty(rows: LocalRows, log_total: Floats, rule: LocalModel) -> Floats:
     """The reciprocal of each query's total weight, or 0 where nothing is penalised."""
     if not rule.penalties.any():
         return np.zeros(len(log_total))
@@ -208,7 +208,7 @@ def _extent(rows: LocalRows, centre: int, z_mean: Floats) -> Floats:
     return np.sqrt((np.maximum(z_mean - low, high - z_mean) ** 2).sum(axis=1))
 
 
-def solve_directly(rows: LocalRows, query: Floats, near: Floats, rule: Rule) -> Floats:
+def solve_directly(rows: LocalRows, query: Floats, near: Floats, rule: LocalModel) -> Floats:
     """The prediction of one query from its rows, by an orthogonal factorisation.
 
     Weights are formed from differences to the nearest row, which are accurate however far the
@@ -220,7 +220,7 @@ def solve_directly(rows: LocalRows, query: Floats, near: Floats, rule: Rule) -> 
     query : array of shape (columns,)
     near : array of shape (columns,)
         The query, within reach.
-    rule : Rule
+    rule : LocalModel
 
     Returns
     -------
@@ -253,7 +253,7 @@ def solve_directly(rows: LocalRows, query: Floats, near: Floats, rule: Rule) -> 
     return y[:, first] + out * rows.target_unit
 
 
-def _certain_depth(rows: LocalRows, query: Floats, rule: Rule) -> float:
+def _certain_depth(rows: LocalRows, query: Floats, rule: LocalModel) -> float:
     """L for which rows may be left out, whatever the solution will be.
 
     Slopes are followed only where the spread is above 1e-6 and so are at most 2e6, in units: the

@@ -1,4 +1,4 @@
-"""What linear models share that are found by passes: survey, objective, method, certificate.
+"""What linear models share that are found by passes: first look, objective, method, certificate.
 
 A model says its loss, how it reads a target, and the strength of its penalty.  The method is
 chosen by shape (`suffice.linear.solvers.choose`), and recorded in the certificate.
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.estimator import Estimator
-from suffice.fitting.requests import Found, Passes, needed
+from suffice.fitting.requests import Passes, needed
 from suffice.linear.solvers import gradient_descent
 from suffice.linear.solvers.choose import Chosen, chosen, minimise
-from suffice.linear.solvers.line_search import Minimum, Search
-from suffice.linear.solvers.objective import Columns, Objective, Target
+from suffice.linear.solvers.line_search import Minimising, Minimum
+from suffice.linear.solvers.objective import Objective, ScaledColumns, Target
 from suffice.linear.solvers.preconditioning import recentred
-from suffice.linear.solvers.sample import Survey, centre_and_scale, stride_of, survey_pass
+from suffice.linear.solvers.sample import FirstLook, centre_and_scale, first_look_pass, stride_of
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
 from suffice.statistics.curvature import Loss
@@ -46,19 +46,15 @@ class IterativeLinearModel(Estimator):
     # --- what a model says ------------------------------------------------------------------
 
     @abstractmethod
-    def _loss(self, survey: Survey) -> Loss:
+    def _loss(self, first_look: FirstLook) -> Loss:
         """The loss, once it is known which labels there are."""
 
     @abstractmethod
-    def _target(self, block: Block, survey: Survey) -> Target:
-        """How a block's target enters the loss."""
-
-    def _learned(self, objective: Objective, found: Minimum, survey: Survey) -> dict[str, Any]:
-        """The attributes of a fitted model, unless `_finish` finds them with more passes."""
-        return {}
+    def _target_reader(self, first_look: FirstLook) -> Callable[[Block], Target]:
+        """How a block's target enters the loss: a function that can be sent to other processes."""
 
     @abstractmethod
-    def _first_guess(self, objective: Objective, survey: Survey) -> Array:
+    def _first_guess(self, objective: Objective, first_look: FirstLook) -> Array:
         """Parameters from which the method may start."""
 
     def _l2(self) -> float:
@@ -69,19 +65,22 @@ class IterativeLinearModel(Estimator):
         """Strength of the penalty on the coefficients' absolute values, likewise."""
         return 0.0
 
-    def _labels_of(self) -> Callable[[Block], NDArray[Any]] | None:
+    def _label_reader(self) -> Callable[[Block], NDArray[Any]] | None:
         """From a block to its labels; None for a model without."""
         return None
 
-    def _check_block(self, block: Block) -> Sums | None:
-        """Raise unless the target is one that the model takes; `Sums` go into the survey."""
+    def _target_check(self) -> Callable[[Block], Sums | None] | None:
+        """What raises unless a block's target is one that the model takes.
+
+        `Sums` go into the first look.
+        """
         return None
 
     def _kept_columns(self) -> NDArray[np.intp] | None:
         """The columns that have coefficients; None if all have."""
         return None
 
-    def _is_fair(self, survey: Survey) -> bool:
+    def _is_fair(self, first_look: FirstLook) -> bool:
         """Whether the gathered rows alone can say about where the minimum is."""
         return True
 
@@ -93,36 +92,37 @@ class IterativeLinearModel(Estimator):
 
     def _passes(self, source: Source) -> Passes:
         stride = stride_of(source.count_rows(), source.n_columns + 1)
-        look = survey_pass(stride, self._labels_of(), self._check_block)
-        survey: Survey = yield from needed(look)
-        if not survey.count:
+        look = first_look_pass(stride, self._label_reader(), self._target_check())
+        first_look: FirstLook = yield from needed(look)
+        if not first_look.count:
             raise ValueError(NOTHING)
-        objective, descends = self._objective(survey), self._method() in gradient_descent.SOLVERS
+        objective, descends = (
+            self._objective(first_look),
+            self._method() in gradient_descent.SOLVERS,
+        )
         if descends:
-            objective = recentred(objective, survey.sample)
-        method = chosen(self._method(), objective.shape, survey.count, self._l1() > 0)
-        sample = survey.sample if stride > 1 and self._is_fair(survey) else None
+            objective = recentred(objective, first_look.sample)
+        method = chosen(self._method(), objective.shape, first_look.count, self._l1() > 0)
+        sample = first_look.sample if stride > 1 and self._is_fair(first_look) else None
         search = self._descend if descends else self._search
-        found = yield from search(objective, survey, sample, method)
-        return (yield from self._finish(objective, found, survey, method))
+        found = yield from search(objective, first_look, sample, method)
+        return (yield from self._finish(objective, found, first_look, method))
 
+    @abstractmethod
     def _finish(
-        self, objective: Objective, found: Minimum, survey: Survey, method: Chosen
+        self, objective: Objective, found: Minimum, first_look: FirstLook, method: Chosen
     ) -> Passes:
         """What is learned and proved; a model may ask for more passes here."""
-        yield from ()
-        attributes = self._learned(objective, found, survey)
-        return Found(attributes, self._certificate(objective, found, method))
 
     def _search(
-        self, objective: Objective, survey: Survey, sample: Source | None, method: Chosen
-    ) -> Search:
+        self, objective: Objective, first_look: FirstLook, sample: Source | None, method: Chosen
+    ) -> Minimising:
         return (
             yield from minimise(
                 objective,
-                self._start(objective, survey),
+                self._start(objective, first_look),
                 sample,
-                n_rows=survey.count,
+                n_rows=first_look.count,
                 method=method.method,
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -132,31 +132,34 @@ class IterativeLinearModel(Estimator):
         )
 
     def _descend(
-        self, objective: Objective, survey: Survey, sample: Source | None, method: Chosen
+        self, objective: Objective, first_look: FirstLook, sample: Source | None, method: Chosen
     ) -> gradient_descent.Descending:
-        """`_search` by gradient steps; the model has their parameters (`Descent.of`)."""
-        start, constant = self._start(objective, survey), self._first_guess(objective, survey)
-        descent = gradient_descent.Descent.of(self)
+        """`_search` by gradient steps; the model has their parameters (`DescentOptions.of`)."""
+        start, constant = (
+            self._start(objective, first_look),
+            self._first_guess(objective, first_look),
+        )
+        descent = gradient_descent.DescentOptions.of(self)
         return (
             yield from gradient_descent.descend(
-                objective, start, constant, sample, descent, survey.count
+                objective, start, constant, sample, descent, first_look.count
             )
         )
 
-    def _objective(self, survey: Survey) -> Objective:
+    def _objective(self, first_look: FirstLook) -> Objective:
         """The problem, in columns of about mean 0 and variance 1."""
-        loss, kept, some = self._loss(survey), self._kept_columns(), survey.sample
+        loss, kept, some = self._loss(first_look), self._kept_columns(), first_look.sample
         X = some.X if kept is None else some.X[:, kept]  # type: ignore[attr-defined]
         centre, scale = centre_and_scale(X, some.weight, self.fit_intercept)  # type: ignore[attr-defined]
-        columns = Columns(centre, scale, self.fit_intercept, kept, self.n_features_in_)
+        columns = ScaledColumns(centre, scale, self.fit_intercept, kept, self.n_features_in_)
         l1, l2 = np.zeros((2, loss.n_predictors, columns.n_parameters))
         l1[:, : len(scale)] = self._l1() / scale
         l2[:, : len(scale)] = self._l2() / scale**2
-        return Objective(loss, columns, l2, l1, lambda block: self._target(block, survey))
+        return Objective(loss, columns, l2, l1, self._target_reader(first_look))
 
-    def _start(self, objective: Objective, survey: Survey) -> Array:
+    def _start(self, objective: Objective, first_look: FirstLook) -> Array:
         if not self._is_warm(objective):
-            return self._first_guess(objective, survey)
+            return self._first_guess(objective, first_look)
         coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
         return objective.columns.from_user(coef, intercept)
 
@@ -168,7 +171,7 @@ class IterativeLinearModel(Estimator):
 
     def _certificate(self, objective: Objective, found: Minimum, method: Chosen) -> Certificate:
         if method.method in gradient_descent.SOLVERS:
-            return gradient_descent.certificate(found, gradient_descent.Descent.of(self))
+            return gradient_descent.certificate(found, gradient_descent.DescentOptions.of(self))
         slopes = objective.violation(found.gradient, found.parameters)
         measures = {
             "distance": found.distance,

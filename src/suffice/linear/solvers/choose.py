@@ -21,8 +21,8 @@ import numpy as np
 
 from suffice.fitting.requests import Pass, needed
 from suffice.linear.solvers.lbfgs import Precondition, QuasiNewton
-from suffice.linear.solvers.line_search import Method, Search, minimise_by, relative_norm
-from suffice.linear.solvers.newton import Directions, Newton
+from suffice.linear.solvers.line_search import Method, Minimising, minimise_by, relative_norm
+from suffice.linear.solvers.newton import Newton, NewtonSystem
 from suffice.linear.solvers.newton_cg import NewtonCG
 from suffice.linear.solvers.objective import Objective
 from suffice.linear.solvers.proximal_newton import ProximalNewton, working_sets
@@ -31,6 +31,17 @@ from suffice.numerics.double_double import Array
 from suffice.sources import Source, as_source
 from suffice.statistics.curvature import Curvature
 from suffice.statistics.sums import Sums
+
+SOLVER_METHODS = {
+    "auto": "auto",
+    "newton": "newton",
+    "newton-cholesky": "newton",
+    "newton-cg": "newton-cg",
+    "lbfgs": "quasi-newton",
+    "gd": "gd",
+    "sgd": "sgd",
+}
+"""Names of solvers as in scikit-learn, and the method that each stands for."""
 
 CHEAP_HESSIAN = 2e9
 """Operations up to which a Hessian and its system cost next to nothing."""
@@ -42,7 +53,7 @@ MOST_HESSIAN = 4096
 """Parameters of one predictor up to which their Hessian is formed."""
 
 FEW_ROWS = 5
-"""Rows for each parameter below which gradients alone are slow: F hardly bends along many
+"""Rows for each parameter below which gradients alone are slow: F is almost flat along many
 directions, and what L-BFGS remembers does not tell them apart."""
 
 MOST_BLOCKS = 1 << 23
@@ -116,7 +127,7 @@ def minimise(
     max_iter: int,
     needs_hessian: bool = True,
     warm: bool = False,
-) -> Search:
+) -> Minimising:
     """Minimise an objective by one of the methods.
 
     Parameters
@@ -208,7 +219,7 @@ def _curvature(
     look = Pass("curvature", partial(objective.blocks, parameters=at), source=rows)
     sums: Sums = yield from needed(look)
     blocks = [
-        Directions(block / share + np.diag(l2))
+        NewtonSystem(block / share + np.diag(l2))
         for block, l2 in zip(sums.values[0], objective.l2, strict=True)
     ]
 

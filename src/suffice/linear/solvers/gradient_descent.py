@@ -20,8 +20,8 @@ columns of any unit.
 
 Without η₀ it is 1/L for gd, and 1/2(L + S/b) for sgd with b rows a batch, where L is the largest
 eigenvalue of ∇²f at the best constant, and S the sum of all: gd goes down by steps up to 2/L, and
-single rows bend by S.  Decaying steps meet Robbins and Monro's conditions Σ η = ∞ and Σ η² < ∞ for
-½ < p ≤ 1; a mean of the steps (Polyak and Ruppert) is as good with longer ones.
+that of single rows is S.  Decaying steps meet Robbins and Monro's conditions Σ η = ∞ and Σ η² < ∞
+for ½ < p ≤ 1; a mean of the steps (Polyak and Ruppert) is as good with longer ones.
 
 Reference: Robbins and Monro, "A stochastic approximation method" (1951); Raydan, "The Barzilai
 and Borwein gradient method for the large scale unconstrained minimization problem" (1997).
@@ -51,7 +51,7 @@ from suffice.linear.solvers.line_search import (
     asked,
 )
 from suffice.linear.solvers.objective import Objective
-from suffice.linear.solvers.preconditioning import bends
+from suffice.linear.solvers.preconditioning import curvature_bounds
 from suffice.linear.solvers.sgd import Iterate, steps
 from suffice.numerics.double_double import Array
 from suffice.sources import Source
@@ -76,7 +76,7 @@ Descending = Generator[Pass | Fold, Any, Minimum]
 
 
 @dataclass(frozen=True)
-class Descent:
+class DescentOptions:
     """How to descend.
 
     Attributes
@@ -110,7 +110,7 @@ class Descent:
     max_iter: int | None = None
 
     @classmethod
-    def of(cls, model: Any) -> Descent:
+    def of(cls, model: Any) -> DescentOptions:
         """What a model's parameters say."""
         seed = int(check_random_state(model.random_state).randint(np.iinfo(np.int32).max))
         return cls(
@@ -145,7 +145,7 @@ def descend(
     start: Array,
     constant: Array,
     sample: Source | None,
-    descent: Descent,
+    descent: DescentOptions,
     n_rows: int,
 ) -> Descending:
     """Minimise F from a start.
@@ -158,8 +158,8 @@ def descend(
     constant : array of the same shape
         About the best model without columns: what gradients are measured by.
     sample : Source, optional
-        Some of the rows, to see how F bends; by default all.
-    descent : Descent
+        Some of the rows, for the curvature of F; by default all.
+    descent : DescentOptions
     n_rows : int
         Rows of positive weight.
 
@@ -175,7 +175,7 @@ def descend(
         )
     at: Curvature = yield from needed(asked(objective, constant, 1, None, "constant"))
     slope = objective.gradient(at, constant)
-    objective, stretch, largest, total = yield from bends(
+    objective, stretch, largest, total = yield from curvature_bounds(
         objective, constant, sample, at.weight, n_rows
     )
     start, measure = start * stretch, float(np.linalg.norm(slope / stretch)) or 1.0
@@ -189,7 +189,7 @@ def descend(
 
 
 def _batch(
-    objective: Objective, start: Array, descent: Descent, eta0: float, measure: float
+    objective: Objective, start: Array, descent: DescentOptions, eta0: float, measure: float
 ) -> Descending:
     """A step a pass."""
     search = descent.learning_rate == "auto" and descent.momentum == 0
@@ -228,7 +228,7 @@ def _batch(
 def _stochastic(
     objective: Objective,
     start: Array,
-    descent: Descent,
+    descent: DescentOptions,
     eta0: float,
     measure: float,
     weight: float,
@@ -242,7 +242,7 @@ def _stochastic(
         batch_size=descent.batch_size,
         momentum=descent.momentum,
         share=n_rows / weight,
-        rates=lambda first, count: descent.rates(eta0, first, count, per_epoch),
+        rates=partial(descent.rates, eta0, per_epoch=per_epoch),
     )
     notes: tuple[str, ...] = ()
     state, here = Iterate.start(start), _Place(start, np.inf, start)
@@ -291,16 +291,16 @@ class _Place:
         return self.value <= value + ROUNDING * abs(value) - ENOUGH * promised
 
     def barzilai_borwein(self, other: _Place) -> float | None:
-        """The inverse of how much f bent over the step from the other point, if it did."""
+        """The inverse of the curvature of f over the step from the other point, if it did."""
         step, change = self.parameters - other.parameters, self.slope - other.slope
-        bend, length = float(np.sum(step * change)), float(np.sum(step * step))
-        return length / bend if bend > 1e-12 * length else None
+        curvature, length = float(np.sum(step * change)), float(np.sum(step * step))
+        return length / curvature if curvature > 1e-12 * length else None
 
     def distance(self, measure: float) -> float:
         return float(np.linalg.norm(self.slope)) * self.weight / measure
 
     def minimum(
-        self, measure: float, descent: Descent, passes: int, notes: tuple[str, ...]
+        self, measure: float, descent: DescentOptions, passes: int, notes: tuple[str, ...]
     ) -> Minimum:
         distance = self.distance(measure) if np.isfinite(self.value) else np.inf
         return Minimum(
@@ -309,7 +309,7 @@ class _Place:
         )  # fmt: skip
 
 
-def _check(value: float, descent: Descent) -> None:
+def _check(value: float, descent: DescentOptions) -> None:
     if not np.isfinite(value):
         raise ValueError(
             f"the steps of solver={descent.solver!r} grow without bound: "
@@ -321,7 +321,7 @@ def _check(value: float, descent: Descent) -> None:
         )
 
 
-def certificate(found: Minimum, descent: Descent) -> Certificate:
+def certificate(found: Minimum, descent: DescentOptions) -> Certificate:
     """What a descent proves: how small the gradient is where it ended."""
     claim = (
         f"the minimiser of the objective, as far as a gradient of {found.distance:.1e} of that at "

@@ -74,19 +74,19 @@ class Secants:
     def learn(self, before: Point, after: Point) -> None:
         """Remember a step and the change of the gradient along it."""
         step, change = after.parameters - before.parameters, after.gradient - before.gradient
-        bend = float(np.sum(step * change))
+        curvature = float(np.sum(step * change))
         # In the rounding of the gradient a change says nothing.
-        if bend > 1e-12 * np.linalg.norm(step) * np.linalg.norm(change):
-            self.steps.append((step, change, bend))
+        if curvature > 1e-12 * np.linalg.norm(step) * np.linalg.norm(change):
+            self.steps.append((step, change, curvature))
 
     def __call__(self, gradient: Array) -> Array:
         """B times a gradient: the two-loop recursion."""
         rest, shares = gradient, []
-        for step, change, bend in reversed(self.steps):
-            share = float(np.sum(step * rest)) / bend
+        for step, change, curvature in reversed(self.steps):
+            share = float(np.sum(step * rest)) / curvature
             rest = rest - share * change
             shares.append(share)
         found = self.precondition(rest)
-        for (step, change, bend), share in zip(self.steps, reversed(shares), strict=True):
-            found = found + (share - float(np.sum(change * found)) / bend) * step
+        for (step, change, curvature), share in zip(self.steps, reversed(shares), strict=True):
+            found = found + (share - float(np.sum(change * found)) / curvature) * step
         return found

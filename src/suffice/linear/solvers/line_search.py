@@ -77,7 +77,7 @@ class Minimum:
     separating: Array | None = None
 
 
-Search = Generator[Pass, Curvature, Minimum]
+Minimising = Generator[Pass, Curvature, Minimum]
 """A method at work."""
 
 Direction = Generator[Pass, Curvature, Array | None]
@@ -155,7 +155,7 @@ def minimise_by(
     source: Source | None = None,
     step: str = "step",
     measure: Callable[[Array, Array], float] | None = None,
-) -> Search:
+) -> Minimising:
     """Minimise the objective of a method from a start.
 
     Parameters

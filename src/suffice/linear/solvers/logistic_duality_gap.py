@@ -15,10 +15,13 @@ Reference: Boyd and Vandenberghe, "Convex Optimization" (2004), section 5.7.
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from suffice.fitting.certificate import Certificate
 from suffice.fitting.requests import Pass, needed
 from suffice.linear.solvers.line_search import Minimum
 from suffice.linear.solvers.losses import Logistic, Softmax, of_classes
@@ -27,6 +30,12 @@ from suffice.numerics.double_double import Array
 from suffice.sources import Block
 from suffice.statistics.curvature import predictors
 from suffice.statistics.sums import Sums
+
+GAP = 1e-9
+"""Duality gap, relative to the loss of knowing nothing, up to which a fit counts as optimal."""
+
+STATIONARY = 1e-6
+"""Violation of the optimality conditions, relative to the largest derivative, likewise."""
 
 
 class Mixture(NamedTuple):
@@ -51,22 +60,17 @@ def duality_gap(
         Weight of the rows of each class.
     """
     mixture = _with_class_weights(objective, found, class_weights)
-
-    def slope(block: Block) -> Sums:
-        return Sums((_slope(objective, block, found.parameters, mixture),))
-
-    def entropy(block: Block) -> Sums:
-        return Sums((np.array(_entropy(objective, block, found.parameters, mixture)),))
-
-    sums: Sums = yield from needed(Pass("duality gap: slopes", slope))
+    at: dict[str, Any] = {"objective": objective, "parameters": found.parameters}
+    slopes = partial(_slope, **at, mixture=mixture)
+    sums: Sums = yield from needed(Pass("duality gap: slopes", slopes))
     V = np.abs(sums.values[0])
     bare = (objective.l2 == 0) & (objective.l1 > 0)
     own = float(np.min(objective.l1[bare] / np.maximum(V[bare], 1e-300), initial=1.0))
-    mixture = mixture._replace(own=own)
+    entropy = partial(_entropy, **at, mixture=mixture._replace(own=own))
     sums = yield from needed(Pass("duality gap: entropy", entropy))
     over = np.maximum(own * V - objective.l1, 0.0)
-    bent = objective.l2 > 0
-    bound = float(sums.values[0]) - float(np.sum(over[bent] ** 2 / objective.l2[bent])) / 2
+    squared = objective.l2 > 0
+    bound = float(sums.values[0]) - float(np.sum(over[squared] ** 2 / objective.l2[squared])) / 2
     return found.value - bound
 
 
@@ -88,13 +92,27 @@ def _with_class_weights(objective: Objective, found: Minimum, weights: Array) ->
     return Mixture(kept, constant / constant.sum())
 
 
-def _mixed(objective: Objective, block: Block, parameters: Array, mixture: Mixture) -> Any:
+def with_gap(
+    proof: Certificate, objective: Objective, found: Minimum, class_weights: Array
+) -> Generator[Pass, Any, Certificate]:
+    """A certificate that measures the duality gap, and holds only if that is small."""
+    gap = yield from duality_gap(objective, found, class_weights)
+    small = bool(gap <= GAP * class_weights.sum() * np.log(len(class_weights)))
+    pulls = max(float(objective.l1.max()), float(np.abs(found.gradient).max()))
+    small = small and proof.stationarity <= STATIONARY * pulls
+    return replace(
+        proof,
+        holds=proof.holds and small,
+        measures={**proof.measures, "duality_gap": gap},
+        notes=proof.notes if small else (*proof.notes, "the duality gap is still too large"),
+    )
+
+
+def _mixed(block: Block, objective: Objective, parameters: Array, mixture: Mixture) -> Any:
     """Rows, labels, weights and mixed probabilities of a block."""
     block = present(block)
-    X, target = (
-        objective.columns.centred(objective.columns.chosen(block.X)),
-        objective.target(block),
-    )
+    X = objective.columns.centred(objective.columns.chosen(block.X))
+    target = objective.target(block)
     P = of_classes(objective.loss).probabilities(
         predictors(X, parameters / objective.columns.divisor)
     )
@@ -103,18 +121,18 @@ def _mixed(objective: Objective, block: Block, parameters: Array, mixture: Mixtu
     return X, target.y.astype(np.intp), weight, P
 
 
-def _slope(objective: Objective, block: Block, parameters: Array, mixture: Mixture) -> Array:
-    X, codes, weight, P = _mixed(objective, block, parameters, mixture)
+def _slope(block: Block, objective: Objective, parameters: Array, mixture: Mixture) -> Sums:
+    X, codes, weight, P = _mixed(block, objective, parameters, mixture)
     P[codes, np.arange(len(codes))] -= 1.0
     residual = of_classes(objective.loss).fitted(P) * weight
     out = np.zeros(objective.shape)
     out[:, : X.shape[1]] = (X.T @ residual.T).T / objective.columns.scale
-    return out
+    return Sums((out,))
 
 
-def _entropy(objective: Objective, block: Block, parameters: Array, mixture: Mixture) -> float:
-    _, codes, weight, P = _mixed(objective, block, parameters, mixture)
+def _entropy(block: Block, objective: Objective, parameters: Array, mixture: Mixture) -> Sums:
+    _, codes, weight, P = _mixed(block, objective, parameters, mixture)
     P *= mixture.own
     P[codes, np.arange(len(codes))] += 1 - mixture.own
     logs = np.log(P, out=np.zeros_like(P), where=P > 0)
-    return float(-np.sum(weight * np.sum(P * logs, axis=0)))
+    return Sums((np.array(-np.sum(weight * np.sum(P * logs, axis=0))),))

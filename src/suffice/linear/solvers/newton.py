@@ -95,7 +95,7 @@ class Newton:
         return step
 
     def _start_from(self, hessian: Array) -> None:
-        self.solve = Directions(hessian)
+        self.solve = NewtonSystem(hessian)
         self.inverse = Secants(self.solve)
 
     def _next_order(self, computed: int, size: float) -> int:
@@ -118,14 +118,14 @@ def _noise(at: Curvature) -> float:
     return 1e3 * UNIT * float(np.sqrt(max(at.weight, 1.0)))
 
 
-class Directions:
+class NewtonSystem:
     """Solves H δ = g for an equilibrated H, by Cholesky or, if that fails, by eigenvectors.
 
     Attributes
     ----------
     rank : int
     indefinite : bool
-        Whether H bends downwards somewhere.
+        Whether H has a negative eigenvalue.
     """
 
     def __init__(self, hessian: Array) -> None:

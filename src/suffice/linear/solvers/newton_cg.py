@@ -18,7 +18,7 @@ import numpy as np
 from suffice.fitting.requests import Pass
 from suffice.linear.solvers.lbfgs import Precondition
 from suffice.linear.solvers.line_search import Direction, Point, relative_norm
-from suffice.linear.solvers.objective import Bends, Objective
+from suffice.linear.solvers.objective import KeptCurvatures, Objective
 from suffice.numerics.double_double import Array
 from suffice.sources import Source
 from suffice.statistics.curvature import Curvature
@@ -61,16 +61,16 @@ class NewtonCG:
         along = conditioned = self.precondition(rest)
         size = first = float(np.sum(rest * conditioned))
         enough = first * self._forcing(first) ** 2
-        bends: Bends = {}
+        kept = KeptCurvatures()
         for _ in range(MOST_STEPS):
             if size <= enough or first == 0:
                 break
-            bent = yield from self._bend(point.parameters, along, bends)
-            curvature = float(np.sum(along * bent))
+            product = yield from self._hessian_product(point.parameters, along, kept)
+            curvature = float(np.sum(along * product))
             if curvature <= 0:
                 break
             length = size / curvature
-            step, rest = step + length * along, rest - length * bent
+            step, rest = step + length * along, rest - length * product
             conditioned = self.precondition(rest)
             size, before_size = float(np.sum(rest * conditioned)), size
             along = conditioned + size / before_size * along
@@ -82,8 +82,10 @@ class NewtonCG:
         self._last = size
         return float(np.clip(fell, FINEST, ROUGHEST))
 
-    def _bend(self, parameters: Array, along: Array, bends: Bends) -> Any:
+    def _hessian_product(self, parameters: Array, along: Array, kept: KeptCurvatures) -> Any:
         """H v."""
-        summarize = partial(self.objective.bend, parameters=parameters, along=along, bends=bends)
+        summarize = partial(
+            self.objective.hessian_product, parameters=parameters, along=along, kept=kept
+        )
         found = yield Pass("conjugate gradients", summarize, source=self.source)
         return np.asarray(found.gradient + self.objective.l2 * along)

@@ -42,8 +42,20 @@ CHUNK_CELLS = 1 << 18
 MOST_DERIVATIVES = 1 << 22
 """Derivatives by predictors that are held at once for sparse rows."""
 
-Bends = dict[int, tuple[Array, Array | None]]
-"""What depends on the point alone in products with one Hessian, by where a block starts."""
+
+class KeptCurvatures(dict[int, tuple[Array, Array | None]]):
+    """What depends on the point alone in products with one Hessian, by where a block starts.
+
+    A cache: taking it anew would cost half of each product again.  It stays in the process of the
+    fit, and another process begins with an empty one.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KeptCurvatures, ()
+
+    @property
+    def nbytes(self) -> int:
+        return sum(curvature.nbytes for curvature, _ in list(self.values()))
 
 
 class Target(NamedTuple):
@@ -70,7 +82,7 @@ class Target(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ScaledColumns:
     """How the user's columns become the method's.
 
     Attributes
@@ -144,14 +156,14 @@ class Objective:
     Attributes
     ----------
     loss : Loss
-    columns : Columns
+    columns : ScaledColumns
     l2, l1 : arrays of shape (predictors, parameters)
         Strengths of the two penalties for each parameter of the method; 0 for intercepts.
     target : function of a block
     """
 
     loss: Loss
-    columns: Columns
+    columns: ScaledColumns
     l2: Array
     l1: Array
     target: Callable[[Block], Target] = field(repr=False)
@@ -195,54 +207,60 @@ class Objective:
             return max(MOST_DERIVATIVES // derivatives, 64)
         return max(CHUNK_CELLS // max(parameters, derivatives, 1), 64)
 
-    def bend(self, block: Block, parameters: Array, along: Array, bends: Bends) -> Curvature:
+    def hessian_product(
+        self, block: Block, parameters: Array, along: Array, kept: KeptCurvatures
+    ) -> Curvature:
         """The Hessian of a block of rows times a direction, in the place of the gradient.
 
-        `bends` keeps what depends on the point alone, block by block.
+        `kept` keeps what depends on the point alone, block by block.
         """
         whole, block = block, present(block)
         X = self.columns.centred(self.columns.chosen(block.X))
-        divisor, k, d = self.columns.divisor, self.loss.n_predictors, X.shape[1]
-        kept = bends.get(whole.start)
-        if kept is None:
-            kept = self._bend_at(X, block, parameters)
-            if sum(bend.nbytes for bend, _ in list(bends.values())) < MOST_KEPT:
-                bends[whole.start] = kept
-        bend, weight = kept
-        bent = bent_along(self.loss, bend, predictors(X, along / divisor))
-        bent = bent if weight is None else bent * weight
+        divisor, d = self.columns.divisor, X.shape[1]
+        known = kept.get(whole.start)
+        if known is None:
+            known = self._curvature(X, block, parameters)
+            if kept.nbytes < MOST_KEPT:
+                kept[whole.start] = known
+        curvature, weight = known
+        product = curvature_along(self.loss, curvature, predictors(X, along / divisor))
+        product = product if weight is None else product * weight
         out = np.empty(self.shape)
-        out[:, :d] = (X.T @ bent.T).T
-        out[:, d:] = bent.sum(axis=1, keepdims=True)
-        return Curvature(float(X.shape[0]), 0.0, out / divisor, np.zeros((k, 0, k, 0)))
+        out[:, :d] = (X.T @ product.T).T
+        out[:, d:] = product.sum(axis=1, keepdims=True)
+        return self._in_the_place_of_the_gradient(out / divisor, X.shape[0])
 
-    def _bend_at(self, X: Any, block: Block, parameters: Array) -> tuple[Array, Array | None]:
-        """What the Hessian of a block's rows is made of (`bend_of`), and their weights."""
+    def _in_the_place_of_the_gradient(self, values: Array, n_rows: int) -> Curvature:
+        k = self.loss.n_predictors
+        return Curvature(float(n_rows), 0.0, values, np.zeros((k, 0, k, 0)))
+
+    def _curvature(self, X: Any, block: Block, parameters: Array) -> tuple[Array, Array | None]:
+        """What the Hessian of a block's rows is made of (`curvature_of`), and their weights."""
         target = self.target(block)
         eta = predictors(X, parameters / self.columns.divisor)
         eta = eta if target.offset is None else eta + target.offset
-        return bend_of(self.loss, target.y, eta), target.weight
+        return curvature_of(self.loss, target.y, eta), target.weight
 
-    def _own_bends(self, block: Block, parameters: Array) -> tuple[Any, Array]:
+    def _own_curvatures(self, block: Block, parameters: Array) -> tuple[Any, Array]:
         """A block's rows, and the second derivatives by each predictor alone."""
         X = self.columns.centred(self.columns.chosen(block.X))
-        bend, weight = self._bend_at(X, block, parameters)
-        own = own_bends(self.loss, bend)
+        curvature, weight = self._curvature(X, block, parameters)
+        own = own_curvatures(self.loss, curvature)
         return X, own if weight is None else own * weight
 
     def diagonal(self, block: Block, parameters: Array) -> Curvature:
         """The diagonal of the Hessian of a block of rows, in the place of the gradient."""
-        X, own = self._own_bends(present(block), parameters)
+        X, own = self._own_curvatures(present(block), parameters)
         squares = X.multiply(X) if sparse.issparse(X) else np.square(X)
-        k, d = len(own), X.shape[1]
+        d = X.shape[1]
         out = np.empty(self.shape)
         out[:, :d] = (squares.T @ own.T).T / self.columns.scale**2
         out[:, d:] = own.sum(axis=1, keepdims=True)
-        return Curvature(float(X.shape[0]), 0.0, out, np.zeros((k, 0, k, 0)))
+        return self._in_the_place_of_the_gradient(out, X.shape[0])
 
     def blocks(self, block: Block, parameters: Array) -> Sums:
         """The part of the Hessian that belongs to each predictor alone, of a block of rows."""
-        X, own = self._own_bends(present(block), parameters)
+        X, own = self._own_curvatures(present(block), parameters)
         divisor = self.columns.divisor
         grams = np.stack([weighted_gram(X, self.columns.intercept, h) for h in own])
         return Sums((grams / divisor / divisor[:, None],))
@@ -285,8 +303,8 @@ class Objective:
         if self._symmetric:
             # Where no penalty decides, steps take the mean over the predictors to stay where it is.
             free = ((self.l2 == 0) & (self.l1 == 0)).all(axis=0)
-            bend = np.diag(free * np.diagonal(whole).reshape(self.shape).mean(axis=0))
-            whole += np.kron(np.full((self.shape[0],) * 2, 1 / self.shape[0]), bend)
+            mean = np.diag(free * np.diagonal(whole).reshape(self.shape).mean(axis=0))
+            whole += np.kron(np.full((self.shape[0],) * 2, 1 / self.shape[0]), mean)
         return whole
 
     def balanced(self, directions: Array) -> Array:
@@ -294,7 +312,7 @@ class Objective:
 
         A squared penalty is smallest without it, so the minimiser has none.
         """
-        if not getattr(self.loss, "symmetric", False):
+        if not self._symmetric:
             return directions
         return np.asarray(directions - directions.mean(axis=0))
 
@@ -310,7 +328,7 @@ def present(block: Block) -> Block:
     return rows_of(block, np.flatnonzero(block.weight), block.start)
 
 
-def bend_of(loss: Loss, y: NDArray[Any], eta: Array) -> Array:
+def curvature_of(loss: Loss, y: NDArray[Any], eta: Array) -> Array:
     """What ℓ″ of some rows is made of: of a softmax the probabilities, else ℓ″ itself.
 
     The latter has shape (predictors, predictors, rows), which many classes cannot afford.
@@ -322,19 +340,19 @@ def bend_of(loss: Loss, y: NDArray[Any], eta: Array) -> Array:
     return hessian
 
 
-def bent_along(loss: Loss, bend: Array, along: Array) -> Array:
+def curvature_along(loss: Loss, curvature: Array, along: Array) -> Array:
     """ℓ″ of each row times a direction of shape (predictors, rows)."""
     if isinstance(loss, Softmax):
-        return np.asarray(bend * (along - np.sum(bend * along, axis=0)))
-    return np.asarray(np.einsum("kjn,jn->kn", bend, along))
+        return np.asarray(curvature * (along - np.sum(curvature * along, axis=0)))
+    return np.asarray(np.einsum("kjn,jn->kn", curvature, along))
 
 
-def own_bends(loss: Loss, bend: Array) -> Array:
+def own_curvatures(loss: Loss, curvature: Array) -> Array:
     """The diagonal of ℓ″ of each row, of shape (predictors, rows)."""
     if isinstance(loss, Softmax):
-        return np.asarray(bend * (1.0 - bend))
-    k = np.arange(len(bend))
-    return np.asarray(bend[k, k])
+        return np.asarray(curvature * (1.0 - curvature))
+    k = np.arange(len(curvature))
+    return np.asarray(curvature[k, k])
 
 
 def _with_offset(loss: Loss, offset: Array | None) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from suffice.engines.passes import map_rows
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.requests import Fold, Pass, StopAsked, at_will, needed
-from suffice.linear.solvers.perceptron_rule import Rule, Separation, Weights
+from suffice.linear.solvers.perceptron_rule import PerceptronRule, Separation, Weights
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
 from suffice.sources.derived.subset import SubsetSource
@@ -46,7 +46,7 @@ class Training:
 
     Attributes
     ----------
-    rule : Rule
+    rule : PerceptronRule
     batch : bool
         One step a pass, instead of one a row.
     seed : int, optional
@@ -64,7 +64,7 @@ class Training:
     n_rows : int
     """
 
-    rule: Rule
+    rule: PerceptronRule
     batch: bool
     seed: int | None
     epochs: int
@@ -132,7 +132,7 @@ class Training:
 
 
 def split(
-    source: Source, rule: Rule, share: float, seed: int, n_jobs: int | None
+    source: Source, rule: PerceptronRule, share: float, seed: int, n_jobs: int | None
 ) -> tuple[Source, Source]:
     """The rows to learn from, and a share of every class in every block to judge by."""
     mask = map_rows(source, partial(_held_out, rule, share, seed), n_jobs)
@@ -144,7 +144,7 @@ def split(
     return SubsetSource(source, ~mask), SubsetSource(source, mask)
 
 
-def _held_out(rule: Rule, share: float, seed: int, block: Block) -> NDArray[np.bool_]:
+def _held_out(rule: PerceptronRule, share: float, seed: int, block: Block) -> NDArray[np.bool_]:
     """A share of the rows of each class, drawn by the block's place."""
     codes = rule.codes(block)
     draws = np.random.default_rng([seed, block.start]).permutation(block.n_rows)

@@ -87,7 +87,7 @@ class Weights:
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
+class PerceptronRule:
     """What a step does.
 
     Attributes

@@ -1,10 +1,10 @@
-"""How an objective bends, and columns in which it bends about alike.
+"""The curvature of an objective, and columns along which it is about alike.
 
 Gradient steps can be as long as the largest curvature allows, and must be as many as the smallest
-asks for.  A mean of some deviations makes a column and the intercept bend together: columns are
-centred.  Where a penalty λ outweighs the rows of a column, F bends far more along it than along
-others: the column is divided by √(1 + λ/Wh), where the rows, of weight W, bend by h.  Without a
-penalty that is 1.
+asks for.  A mean of some deviations couples a column with the intercept: columns are centred.
+Where a penalty λ outweighs the rows of a column, the curvature of F is far larger along it than
+along others: the column is divided by √(1 + λ/Wh), where rows of weight W have the curvature h.
+Without a penalty that is 1.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def recentred(objective: Objective, sample: Any) -> Objective:
     return replace(objective, columns=replace(columns, centre=centre))
 
 
-def bends(
+def curvature_bounds(
     objective: Objective, at: Array, sample: Source | None, weight: float, n_rows: int
 ) -> Generator[Pass | Fold, Any, tuple[Objective, Array, float, float]]:
-    """The problem in columns that bend alike, what they were stretched by, and how f bends.
+    """The problem in columns of like curvature, what they were stretched by, and bounds on it.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ def bends(
     columns, l2 = objective.columns, objective.l2 / weight
     rows = diagonal[:, -1].mean() if columns.intercept else np.median(diagonal)
     stretch = np.sqrt(1.0 + l2.max(axis=0) / (rows if rows > 0 else 1.0))
-    bent = diagonal / np.square(stretch) + l2 / np.square(stretch)
-    largest = total = float(bent.sum()) or 1.0
+    stretched = diagonal / np.square(stretch) + l2 / np.square(stretch)
+    largest = total = float(stretched.sum()) or 1.0
     if few:
         by = np.tile(stretch, len(at))
         # A sample may miss a little of the largest.

@@ -17,6 +17,7 @@ Reference: Lee, Sun and Saunders, "Proximal Newton-type methods for minimizing c
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,19 +25,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from suffice.fitting.requests import Pass, needed
-from suffice.linear.lasso_solvers.coordinate_descent import Penalty, solve_inside
+from suffice.linear.lasso_solvers.coordinate_descent import solve_inside
+from suffice.linear.lasso_solvers.duality_gap import Penalty
 from suffice.linear.solvers.line_search import (
     STOPPED,
     Direction,
+    Minimising,
     Minimum,
     Point,
-    Search,
     asked,
     minimise_by,
     relative,
 )
-from suffice.linear.solvers.objective import Columns, Objective, present
-from suffice.linear.solvers.sample import Survey
+from suffice.linear.solvers.objective import Objective, ScaledColumns, present
+from suffice.linear.solvers.sample import FirstLook
 from suffice.numerics.double_double import Array
 from suffice.sources import Block
 from suffice.statistics.curvature import Curvature
@@ -77,7 +79,7 @@ class ProximalNewton:
 # --- many columns ---------------------------------------------------------------------------
 
 
-def working_sets(objective: Objective, start: Array, *, tol: float, max_iter: int) -> Search:
+def working_sets(objective: Objective, start: Array, *, tol: float, max_iter: int) -> Minimising:
     """Minimise F over more columns than a Hessian can have.
 
     Parameters are as for `minimise_by`; `max_iter` counts passes over all columns and, for each
@@ -119,22 +121,14 @@ def working_sets(objective: Objective, start: Array, *, tol: float, max_iter: in
 
 def _on_columns(
     objective: Objective, parameters: Array, chosen: NDArray[np.intp], tol: float, max_iter: int
-) -> Search:
+) -> Minimising:
     """The problem on some of the columns, which are gathered first."""
-
-    def gather(block: Block) -> Survey:
-        block = present(block)
-        X: Any = objective.columns.chosen(block.X)[:, chosen]
-        if sparse.issparse(X):
-            X = sparse.csr_array(X)
-            X.sort_indices()
-        return Survey({}, (replace(block, X=X),), block.n_rows)
-
-    gathered: Any = yield from needed(Pass("gathering columns", gather))
+    gather = partial(_gathered, columns=objective.columns, chosen=chosen)
+    gathered: FirstLook = yield from needed(Pass("gathering columns", gather))
     columns, inside = objective.columns, _parameters_of(objective, chosen)
     part = replace(
         objective,
-        columns=Columns(columns.centre[chosen], columns.scale[chosen], columns.intercept),
+        columns=ScaledColumns(columns.centre[chosen], columns.scale[chosen], columns.intercept),
         l1=objective.l1[:, inside],
         l2=objective.l2[:, inside],
     )
@@ -148,6 +142,16 @@ def _on_columns(
             step=f"{len(chosen)} columns",
         )
     )
+
+
+def _gathered(block: Block, columns: ScaledColumns, chosen: NDArray[np.intp]) -> FirstLook:
+    """Some of the columns of a block."""
+    block = present(block)
+    X: Any = columns.chosen(block.X)[:, chosen]
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
+        X.sort_indices()
+    return FirstLook({}, (replace(block, X=X),), block.n_rows)
 
 
 def _parameters_of(objective: Objective, chosen: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -47,7 +47,7 @@ EXTREME = 1e100
 
 
 @dataclass(frozen=True, eq=False)
-class Survey:
+class FirstLook:
     """What the first pass finds.
 
     Attributes
@@ -68,7 +68,7 @@ class Survey:
     sums: Sums | None = None
 
     @classmethod
-    def merge(cls, parts: Sequence[Survey]) -> Survey:
+    def merge(cls, parts: Sequence[FirstLook]) -> FirstLook:
         """What is found in all parts, their rows in order."""
         weights: dict[Any, float] = {}
         for part in parts:
@@ -114,8 +114,10 @@ class Survey:
         return as_source(joined, y, weight)
 
 
-def survey_pass(
-    stride: int, labels: Callable[[Block], NDArray[Any]] | None, check: Callable[[Block], Any]
+def first_look_pass(
+    stride: int,
+    labels: Callable[[Block], NDArray[Any]] | None = None,
+    check: Callable[[Block], Any] | None = None,
 ) -> Pass:
     """The first pass.
 
@@ -125,7 +127,7 @@ def survey_pass(
         One of so many rows is gathered.
     labels : function of a block, optional
         Its labels, for a classifier.
-    check : function of a block
+    check : function of a block, optional
         Raises if the target is not what the model takes; may return `Sums`.
     """
     return Pass("survey", partial(_look, stride=stride, labels=labels, check=check))
@@ -143,8 +145,8 @@ def _look(
     block: Block,
     stride: int,
     labels: Callable[[Block], NDArray[Any]] | None,
-    check: Callable[[Block], Any],
-) -> Survey:
+    check: Callable[[Block], Any] | None,
+) -> FirstLook:
     if block.weight is not None and not block.weight.all():
         block = rows_of(block, np.flatnonzero(block.weight), block.start)
     chosen = slice(None) if stride == 1 else scattered(block.start, block.n_rows, stride)
@@ -152,13 +154,13 @@ def _look(
     cells = gathered.X.data if sparse.issparse(gathered.X) else gathered.X
     if not np.isfinite(cells).all():
         raise FloatingPointError("values that are not finite")
-    added_up = check(block)
+    added_up = None if check is None else check(block)
     weights: dict[Any, float] = {}
     if labels is not None and block.n_rows:
         found, codes = coded(labels(block))
         sums = np.bincount(codes, block.weight, minlength=len(found))
         weights = dict(zip(found.tolist(), sums.tolist(), strict=True))
-    return Survey(weights, (gathered,), block.n_rows, added_up)
+    return FirstLook(weights, (gathered,), block.n_rows, added_up)
 
 
 def scattered(start: int, n_rows: int, stride: int) -> NDArray[np.int64]:

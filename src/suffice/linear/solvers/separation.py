@@ -12,21 +12,25 @@ regression models" (1984); Konis, "Linear programming algorithms for detecting s
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from suffice.fitting.certificate import Certificate
 from suffice.fitting.requests import Pass, needed
-from suffice.linear.solvers.line_search import Minimum
+from suffice.linear.solvers.line_search import STOPPED, Minimising, Minimum
 from suffice.linear.solvers.losses import of_classes
 from suffice.linear.solvers.objective import Objective, present
 from suffice.numerics.double_double import Array
-from suffice.sources import Block
+from suffice.sources import Block, Source
 from suffice.statistics.curvature import predictors
+
+ENOUGH_STEPS = 20
+"""Passes after which a fit without a penalty is looked at for separation."""
 
 MOST_CELLS = 2_000_000
 """Cells of a linear programme."""
@@ -79,6 +83,53 @@ def separating_direction(
         if margins.separates:
             return direction
     return None
+
+
+def minimise_or_separate(
+    objective: Objective,
+    search: Callable[..., Minimising],
+    start: Array,
+    sample: Source | None,
+    gathered: Source,
+    max_iter: int,
+) -> Minimising:
+    """Minimise the loss; look now and then whether a direction separates the classes instead.
+
+    Parameters
+    ----------
+    objective : Objective
+        Of a logistic or softmax loss, without a penalty.
+    search : function of a start, some of the rows and `max_iter`
+    start : array of shape (predictors, parameters)
+    sample : Source, optional
+        Some of the rows, to begin with; None if all were gathered.
+    gathered : Source
+    max_iter : int
+    """
+    steps, rows = 0, sample
+    while True:
+        some = min(ENOUGH_STEPS, max_iter - steps)
+        found = yield from search(start, rows, max_iter=some)
+        steps += found.steps
+        found = replace(found, steps=steps)
+        if found.converged or STOPPED in found.notes:
+            return found
+        direction = yield from separating_direction(objective, found, gathered, sample is None)
+        if direction is not None:
+            return replace(found, separating=direction)
+        if steps >= max_iter or found.notes:
+            return found
+        start, rows = found.parameters, None
+
+
+def without_minimum(proof: Certificate) -> Certificate:
+    """What is known where the classes are separated."""
+    claim = "the classes are separated: the likelihood has no maximum"
+    note = (
+        "it grows for ever along `separating_direction_` (coefficients, then the "
+        "intercept); a penalty makes the answer finite: C=1.0, say"
+    )
+    return replace(proof, holds=False, claim=claim, notes=(note,))
 
 
 def _margins(objective: Objective, block: Block, direction: Array) -> Margins:

@@ -22,14 +22,11 @@ from sklearn.utils.validation import column_or_1d
 from suffice.engines.gather import gather
 from suffice.engines.workers import one_blas_thread
 from suffice.fitting.transaction import all_or_nothing
-from suffice.linear.elastic_net import ElasticNet, alpha_grid
-from suffice.linear.lasso_solvers.from_columns import columns_of
-from suffice.linear.lasso_solvers.from_moments import (
-    SparseSolution,
-    Strength,
-    solve_path,
-    targets_of,
-)
+from suffice.linear.elastic_net import ElasticNet
+from suffice.linear.lasso_solvers.from_columns import targets_of_rows
+from suffice.linear.lasso_solvers.from_moments import targets_of
+from suffice.linear.lasso_solvers.path import alpha_grid, solve_path
+from suffice.linear.lasso_solvers.sparse_solution import SparseSolution, Strength
 from suffice.linear.least_squares.many_penalties import Line
 from suffice.numerics.double_double import Array
 from suffice.selection.candidates import Candidate
@@ -193,18 +190,18 @@ class PenalisedCV(ChosenModel):
     def _from_columns(self, search: OnePassSearch) -> tuple[Array, Array]:
         """The same with all rows in memory: a path on a working set for each split."""
         model, source, folds = search.candidates[0].model, search.source, search.folds
-        whole = columns_of(
-            gather(source, type(self).__name__), model.fit_intercept, model._n_jobs()
-        ).target(0)
+        whole = targets_of_rows(
+            gather(source, type(self).__name__), 1, model.fit_intercept, model._n_jobs()
+        )[0]
         alphas = self._grid(whole)
         lines: Lines = []
         for split in range(folds.n_splits):
             mask = np.zeros(source.count_rows(), dtype=bool)
             mask[folds.train(split)] = True
             some = SubsetSource(source, mask)
-            target = columns_of(
-                gather(some, type(self).__name__), model.fit_intercept, model._n_jobs()
-            ).target(0)
+            target = targets_of_rows(
+                gather(some, type(self).__name__), 1, model.fit_intercept, model._n_jobs()
+            )[0]
             lines.append([_line(s) for s in self._paths(target, alphas) or []])
         search.passes += 1 + folds.n_splits
         return alphas, self._on_rows(search, lines).reshape(*alphas.shape, folds.n_splits)

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from suffice.fitting.regression import as_columns
-from suffice.linear.least_squares.least_squares import NormalEquations, spread
+from suffice.linear.least_squares.normal_equations import NormalEquations
+from suffice.linear.least_squares.spread import spread
 from suffice.linear.ridge import Ridge
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.selection.cv_estimators.ridge_rows import (

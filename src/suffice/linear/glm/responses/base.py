@@ -154,9 +154,9 @@ def derivatives_of(
     gradient = first()[None] if order > 0 else None
     if order < 2:
         return Derivatives(value, gradient)
-    bend = second()
-    bend = bend if np.ndim(bend) else np.full(value.shape, bend)
-    return Derivatives(value, gradient, bend[None, None])
+    hessian = second()
+    hessian = hessian if np.ndim(hessian) else np.full(value.shape, hessian)
+    return Derivatives(value, gradient, hessian[None, None])
 
 
 def by_log_mean(

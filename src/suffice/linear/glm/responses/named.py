@@ -1,8 +1,8 @@
 """The responses of generalised linear models by name, and those that are no power of the mean.
 
-    Gaussian            V(μ) = 1
-    Binomial            V(μ) = μ (1 − μ)
-    NegativeBinomial    V(μ) = μ + κ μ²
+    Gaussian             V(μ) = 1
+    binomial             V(μ) = μ (1 − μ)
+    negative binomial    V(μ) = μ + κ μ²
 
 See `suffice.linear.glm.responses.base` for what a response is.
 """
@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
-from suffice.fitting.files.registry import register
+from suffice.fitting.files.registry import storable
 from suffice.linear.glm.links import LINKS, Link, sigmoid
 from suffice.linear.glm.responses.base import Response, by_log_mean, derivatives_of, poisson_term
 from suffice.linear.glm.responses.power_variance import (
-    Exponential,
-    Gamma,
-    InverseGaussian,
-    Poisson,
-    Tweedie,
+    ExponentialResponse,
+    GammaResponse,
+    InverseGaussianResponse,
+    PoissonResponse,
+    TweedieResponse,
 )
 from suffice.linear.solvers.losses import Logistic
 from suffice.numerics.double_double import Array
@@ -31,20 +31,20 @@ from suffice.statistics.curvature import Derivatives
 
 __all__ = [
     "RESPONSES",
-    "Binomial",
-    "Exponential",
-    "Gamma",
-    "Gaussian",
-    "InverseGaussian",
-    "NegativeBinomial",
-    "Poisson",
-    "Tweedie",
+    "BinomialResponse",
+    "ExponentialResponse",
+    "GammaResponse",
+    "GaussianResponse",
+    "InverseGaussianResponse",
+    "NegativeBinomialResponse",
+    "PoissonResponse",
+    "TweedieResponse",
 ]
 
 
-@register
+@storable("Gaussian")
 @dataclass(frozen=True)
-class Gaussian(Response):
+class GaussianResponse(Response):
     """Real numbers of one variance: V(μ) = 1."""
 
     name = "gaussian"
@@ -77,9 +77,9 @@ class Gaussian(Response):
         return float(base - 0.5 * (deviance / phi + weight * np.log(2 * np.pi * phi)))
 
 
-@register
+@storable("NegativeBinomial")
 @dataclass(frozen=True)
-class NegativeBinomial(Response):
+class NegativeBinomialResponse(Response):
     """Counts that scatter more than Poisson's: V(μ) = μ + overdispersion μ².
 
     Attributes
@@ -124,8 +124,8 @@ class NegativeBinomial(Response):
         share, total = sigmoid(odds), y + 1 / k
         value = total * (np.maximum(odds, 0.0) + np.log1p(np.exp(-np.abs(odds)))) - y * m.value
         first = share / k - y * sigmoid(-odds)
-        bend = share / k if expected else total * share * sigmoid(-odds)
-        return by_log_mean(order, value, m, first, bend, expected)
+        second = share / k if expected else total * share * sigmoid(-odds)
+        return by_log_mean(order, value, m, first, second, expected)
 
     def log_base(self, y: Array, trials: Array | None, dispersion: float) -> Array:
         k = self.overdispersion
@@ -133,9 +133,9 @@ class NegativeBinomial(Response):
         return np.asarray(spread + xlogy(y, k * y) - (y + 1 / k) * np.log1p(k * y))
 
 
-@register
+@storable("Binomial")
 @dataclass(frozen=True)
-class Binomial(Response):
+class BinomialResponse(Response):
     """Shares of successes: V(μ) = μ (1 − μ), for a number of trials that weighs a row."""
 
     name = "binomial"
@@ -201,13 +201,13 @@ class Binomial(Response):
 RESPONSES: dict[str, type[Response]] = {
     kind.name: kind
     for kind in (
-        Gaussian,
-        Binomial,
-        Poisson,
-        Gamma,
-        Exponential,
-        InverseGaussian,
-        Tweedie,
-        NegativeBinomial,
+        GaussianResponse,
+        BinomialResponse,
+        PoissonResponse,
+        GammaResponse,
+        ExponentialResponse,
+        InverseGaussianResponse,
+        TweedieResponse,
+        NegativeBinomialResponse,
     )
 }

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, log_wright_bessel, xlogy
 
-from suffice.fitting.files.registry import register
+from suffice.fitting.files.registry import storable
 from suffice.linear.glm.links import LINKS, Link, Power
 from suffice.linear.glm.responses.base import (
     Response,
@@ -69,13 +69,13 @@ class PowerVariance(Response):
         q = y if p == 1 else y * np.exp((1 - p) * m.value)
         s = 1.0 if p == 2 else np.exp((2 - p) * m.value)
         value = (m.value if p == 2 else s / (2 - p)) - (y * m.value if p == 1 else q / (1 - p))
-        bend = s if expected else (2 - p) * s - (1 - p) * q
-        return by_log_mean(order, value, m, s - q, bend, expected)
+        second = s if expected else (2 - p) * s - (1 - p) * q
+        return by_log_mean(order, value, m, s - q, second, expected)
 
 
-@register
+@storable("Poisson")
 @dataclass(frozen=True)
-class Poisson(PowerVariance):
+class PoissonResponse(PowerVariance):
     """Counts: V(μ) = μ."""
 
     name = "poisson"
@@ -90,9 +90,9 @@ class Poisson(PowerVariance):
         return by_count(lambda k: xlogy(k, k) - k - gammaln(k + 1), y)
 
 
-@register
+@storable("Gamma")
 @dataclass(frozen=True)
-class Gamma(PowerVariance):
+class GammaResponse(PowerVariance):
     """Positive amounts with a constant coefficient of variation: V(μ) = μ²."""
 
     name = "gamma"
@@ -117,18 +117,18 @@ class Gamma(PowerVariance):
         return float(base - deviance / (2 * phi) - weight * stirling_remainder(1 / phi))
 
 
-@register
+@storable("Exponential")
 @dataclass(frozen=True)
-class Exponential(Gamma):
+class ExponentialResponse(GammaResponse):
     """Waiting times: a Gamma distribution whose dispersion is 1."""
 
     name = "exponential"
     fixed_dispersion = True
 
 
-@register
+@storable("InverseGaussian")
 @dataclass(frozen=True)
-class InverseGaussian(PowerVariance):
+class InverseGaussianResponse(PowerVariance):
     """Positive amounts with a long tail: V(μ) = μ³."""
 
     name = "inverse_gaussian"
@@ -146,9 +146,9 @@ class InverseGaussian(PowerVariance):
         return float(super().log_likelihood(deviance, base, weight, phi) - spread)
 
 
-@register
+@storable("Tweedie")
 @dataclass(frozen=True)
-class Tweedie(PowerVariance):
+class TweedieResponse(PowerVariance):
     """V(μ) = μ^power: between 1 and 2 sums of Gamma amounts in Poisson number, 0 among them.
 
     The log likelihood is known for powers between 1 and 2; for others it is NaN.
