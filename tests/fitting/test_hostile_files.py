@@ -133,9 +133,21 @@ def test_bytes_of_data_altered(refuses, content):
 
 
 def test_a_newer_format_says_who_wrote_it(refuses, model):
-    message = refuses(forged(model, format_version="2", library_version="9.9"), "version 2")
+    newer = str(FORMAT_VERSION + 1)
+    message = refuses(
+        forged(model, format_version=newer, library_version="9.9"), f"version {newer}"
+    )
     assert "suffice 9.9" in message
     assert "Upgrade" in message
+
+
+def test_an_older_format_is_refused_by_its_number(refuses, model):
+    """Records had other names and fields."""
+    for version in range(1, FORMAT_VERSION):
+        old = forged(model, format_version=str(version), library_version="0.1.0")
+        message = refuses(old, f"of format version {version}, written by suffice 0.1.0")
+        assert f"reads format version {FORMAT_VERSION}" in message
+        assert "Fit the model again" in message
 
 
 def all_models():
@@ -186,7 +198,7 @@ def test_class_parameters_that_do_not_fit_each_other(refuses):
         for part in (whole[:1], whole.astype(np.float32), whole[..., None]):
             altered = copy.copy(model)
             setattr(altered, name, part)
-            refuses(forged(altered), "does not fit 4 classes")
+            refuses(forged(altered), f"its {name} (.* does not fit 4 classes|is not of float64)")
     for name, part in (
         ("labels", kept.labels[:2]),
         ("rows", kept.rows[:2]),
@@ -273,7 +285,7 @@ def test_no_file_asks_for_much_more_memory_than_its_size(model, content, tmp_pat
 
         tree = {"model": {"class": "Ridge", "params": {}, "attributes": {"coef_": 1}}}
         texts = {
-            "sha256": "0" * 64, "format": FORMAT, "format_version": "1",
+            "sha256": "0" * 64, "format": FORMAT, "format_version": str(FORMAT_VERSION),
             "library_version": "0.1.0", "model": "Ridge", "tree": json.dumps(tree),
         }  # fmt: skip
         header = json.dumps({"__metadata__": texts, **entries}, separators=(",", ":")).encode()

@@ -151,7 +151,7 @@ def sign(header: bytes, data: bytes = b"") -> bytes:
 
 
 METADATA = {
-    "sha256": "Z" * 64, "format": "suffice-model", "format_version": "1",
+    "sha256": "Z" * 64, "format": "suffice-model", "format_version": "2",
     "library_version": "0.1.0", "model": "Line", "tree": "null",
 }  # fmt: skip
 
@@ -392,7 +392,7 @@ def test_other_readers_open_the_file(tmp_path):
     with safe_open(path, "np") as file:
         metadata = file.metadata()
     assert metadata["format"] == "suffice-model"
-    assert metadata["format_version"] == "1"
+    assert metadata["format_version"] == "2"
     assert metadata["model"] == "Line"
     assert metadata["library_version"]
 
@@ -665,7 +665,7 @@ def test_what_is_no_regular_file_is_neither_read_nor_replaced(tmp_path):
 def test_newer_and_strange_versions(refuses):
     message = refuses(forged(line(), format_version="12", library_version="7.1"), "version 12")
     assert "suffice 7.1" in message
-    assert "up to format version 1" in message
+    assert "reads format version 2" in message
     for version in ("", "0", "-1", "1.0", "x", "²", "1" * 5000):
         refuses(forged(line(), format_version=version), "version|metadata")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from suffice.fitting.files.decoding import checked
 from suffice.generative.discriminant.whitening import Frame, Stretch, completing, row_lengths
 
 
@@ -104,7 +105,7 @@ def test_small_directions_beside_large_ones_keep_their_digits():
 )
 def test_what_does_not_fit_is_noticed(damaged):
     with pytest.raises(ValueError, match="its "):
-        damaged()._check_loaded()
+        checked(damaged())
 
 
 def test_row_lengths_are_those_of_the_matrix():

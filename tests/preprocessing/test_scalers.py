@@ -345,10 +345,10 @@ def test_moments_of_scaled_columns(precision, switches):
     y = (X @ np.arange(1.0, 6.0) + 3)[:, None]
     moments = Moments.summarize(X, y, None, precision)
     scaler = StandardScaler(**switches)
-    fitted = scaler._from_moments(moments, 5)
+    fitted = scaler._from_columns(moments.columns_seen(5))
     assert not hasattr(scaler, "mean_")
     assert_alike(fitted, StandardScaler(**switches).fit(X))
-    found = fitted._map_moments(moments, 5)
+    found = moments.rescaled(*fitted._centre_and_scale(), 5)
     expected = Moments.summarize(fitted.transform(X), y, None, precision)
     np.testing.assert_allclose(found.mean.hi, expected.mean.hi, atol=1e-9)
     np.testing.assert_allclose(

@@ -84,7 +84,6 @@ def test_ill_conditioned_rows_in_float64_are_refused():
     X[:, 4] = X[:, 0] + 1e-8 * X[:, 4]
     model = LinearRegression()
     source = model._training_source(X, LARGE.y, None)
-    model._begin(source)
     moments = model._pass(source, partial(model._summarize, precision="float64"))
     assert solve_grid([model], moments) is None
     exact = model._pass(source, partial(model._summarize, precision="double-double"))

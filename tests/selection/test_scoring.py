@@ -10,7 +10,7 @@ from sklearn import metrics
 from sklearn.metrics import get_scorer, make_scorer
 
 from suffice import GaussianNB, Ridge
-from suffice.linear.least_squares.many_penalties import Line
+from suffice.fitting.regression import Line
 from suffice.selection.scoring import closed_form, residuals
 from suffice.statistics.moments.full import Moments
 from tests.selection.compare import make_rows

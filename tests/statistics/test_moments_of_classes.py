@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from suffice.fitting.files.decoding import checked
 from suffice.statistics.moments.fourth import FourthMoments
 from suffice.statistics.moments.full import Moments
 from suffice.statistics.moments.labelled import LabelledMoments
@@ -75,7 +76,7 @@ def test_third_and_fourth_moments(weighted):
     )
     np.testing.assert_allclose(found.third, third, atol=1e-9 * np.abs(third).max())
     np.testing.assert_allclose(found.fourth, fourth, rtol=1e-11)
-    scaled = found.scaled(Moments.summarize(X / 3.0, None, weight), np.full(3, 1 / 3.0))
+    scaled = found.rescaled(np.zeros(3), np.full(3, 3.0), 3)
     again = FourthMoments.summarize(X / 3.0, weight)
     np.testing.assert_allclose(scaled.fourth, again.fourth, rtol=1e-11)
 
@@ -246,7 +247,7 @@ def test_loaded_statistics_are_checked():
         replace(labelled.parts[0], height=np.ones(2)),
     ):
         with pytest.raises(ValueError, match="its "):
-            statistic._check_loaded()
+            checked(statistic)
     for statistic in (pooled, labelled, labelled.parts[0]):
-        statistic._check_loaded()
+        checked(statistic)
         assert pickle.loads(pickle.dumps(statistic)).count == statistic.count

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from suffice.fitting.files.decoding import checked
 from suffice.kernels.density.smooth import LEAF
 from suffice.numerics.spatial import make_leaves, spatial_order
 from suffice.statistics.rows.weighted import WeightedRows
@@ -103,8 +104,8 @@ def test_values_that_are_not_finite():
     ],
 )
 def test_what_cannot_come_from_a_file(X, weight):
-    with pytest.raises(ValueError, match="its rows"):
-        WeightedRows(X, weight)._check_loaded()
+    with pytest.raises(ValueError, match="WeightedRows is damaged: its "):
+        checked(WeightedRows(X, weight))
 
 
 def test_leaves_are_not_pickled():

@@ -17,12 +17,13 @@ from __future__ import annotations
 import copy
 import time
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.workers import one_blas_thread
@@ -337,9 +338,39 @@ class OnePass(Estimator):
     def _check_alike(self, other: Self) -> None:
         """Raise unless another model of this kind, parameters and columns can be merged."""
 
+    # --- what model selection may ask -----------------------------------------------------
+
+    _follows_scaling: ClassVar[bool] = False
+    """Whether its statistic can be `rescaled`, so that a scaler before it needs no rows."""
+
+    _statistic_parameters: ClassVar[tuple[str, ...]] = ()
+    """Parameters that decide what is summarised."""
+
+    _solve_grid: ClassVar[Any] = None
+    """For linear predictions: from models and one statistic of features and targets, `Moments`, to
+    a `Line` for each model, or None where its digits do not suffice for one of them."""
+
     def _joins_folds(self, source: Source) -> bool:
         """Whether a fit to several folds is solved from the statistics of each, merged."""
         return True
+
+    def _statistic_size(self, n_columns: int) -> int:
+        """About how many numbers a statistic takes; models of a class can be solved from that of
+        the one whose statistic is largest."""
+        return 100 * n_columns
+
+    def _leaves_one_out(self, source: Source) -> bool:
+        """Whether, once fitted, it tells what it would predict of each row without that row."""
+        return False
+
+    def _leave_one_out_of_block(self) -> Callable[[Block], NDArray[Any]]:
+        """From rows of the fit to their targets and, in as many columns more, the predictions of
+        the models without each row; NaN where only a fit without it tells."""
+        raise NotImplementedError
+
+    def _leave_one_out_of_all(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """Targets and such predictions of all rows; None if it does not keep them."""
+        return None
 
 
 def _named(statistic: Any, precision: Precision) -> str:

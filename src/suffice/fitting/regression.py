@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,22 @@ class Regressor(RegressorMixin):
         total, left = np.split(np.diagonal(moments.rounded_scatter), 2)
         left = left + moments.weight.hi * np.square(np.split(moments.mean.hi, 2)[1])
         return float(np.mean(explained(left, total)))
+
+
+class Line(NamedTuple):
+    """A linear prediction.
+
+    Attributes
+    ----------
+    coef : array of shape (columns, targets)
+    intercept : array of shape (targets,)
+    proved : bool
+        Whether a certificate of it would hold.
+    """
+
+    coef: Floats
+    intercept: Floats
+    proved: bool = True
 
 
 def explained(left: Floats, total: Floats) -> Floats:

@@ -9,7 +9,7 @@ prediction, and may be left out.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from suffice.fitting.classification import Classifier
 from suffice.fitting.one_pass import OnePass
 from suffice.numerics.double_double import Array
 from suffice.numerics.log_posterior import log_posterior
+from suffice.sources import Block, Source
 
 
 class GenerativeClassifier(Classifier, OnePass):
@@ -34,15 +35,26 @@ class GenerativeClassifier(Classifier, OnePass):
     def _log_probabilities(self, rows: Any) -> Array:
         return log_posterior(self._joint(rows))
 
-    def _check_arrays(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Raise ValueError unless attributes of a loaded model are float64 of these shapes."""
-        for name, shape in shapes.items():
-            value = vars(self).get(name)
-            if not isinstance(value, np.ndarray) or value.shape != shape or value.dtype != float:
-                raise ValueError(
-                    f"its {name} does not fit {len(self.classes_)} classes of "
-                    f"{self.n_features_in_} columns"
-                )
+    # --- leaving out ----------------------------------------------------------------------
+
+    @abstractmethod
+    def _leave_one_out(self, block: Block) -> Array:
+        """log p(x, y = k) of each row under the model fitted without that row.
+
+        The rows are some of those of the fit.  A class whose only row leaves gets −∞.
+        """
+
+    def _leaves_one_out(self, source: Source) -> bool:
+        # Priors of classes that a row takes with it are an error of that fit.
+        given = (getattr(self, name, None) for name in ("priors", "class_prior"))
+        return all(prior is None for prior in given) and self._joins_folds(source)
+
+    def _leave_one_out_of_block(self) -> Callable[[Block], NDArray[Any]]:
+        def answer(block: Block) -> NDArray[Any]:
+            best = self._leave_one_out(block).argmax(axis=1)
+            return np.stack([np.asarray(block.y), self.classes_[best]], axis=1)
+
+        return answer
 
 
 def refuse_undeclared(labels: NDArray[Any], declared: NDArray[Any]) -> None:

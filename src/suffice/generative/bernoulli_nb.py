@@ -110,7 +110,10 @@ class BernoulliNB(CountNB):
     _saved_private = ("_threshold",)
     _threshold: float | None
     """`binarize` as it was when the rows were summarised."""
-    _column_attributes = ("feature_count_", "feature_log_prob_", "absent_log_prob_")
+    _shapes = (
+        "feature_count_(classes, columns) feature_log_prob_(classes, columns) "
+        "absent_log_prob_(classes, columns)"
+    )
 
     def __init__(
         self,

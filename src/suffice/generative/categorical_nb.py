@@ -235,7 +235,6 @@ class CategoricalNB(NaiveBayes, TakesText):
         )
 
     def _check_loaded(self) -> None:
-        super()._check_loaded()
         if "_entries" not in vars(self):
             return
         values: Any = self._values

@@ -103,7 +103,7 @@ class ComplementNB(CountNB):
         "prior_alpha",
     )
     _maximises_likelihood = False
-    _column_attributes = ("feature_count_", "feature_log_prob_")
+    _shapes = "feature_count_(classes, columns) feature_log_prob_(classes, columns)"
 
     def __init__(
         self,

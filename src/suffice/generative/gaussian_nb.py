@@ -130,7 +130,7 @@ class GaussianNB(NaiveBayes):
         "prior_alpha",
     )
     _follows_scaling = True
-    _column_attributes = ("theta_", "var_", "_theta_rest")
+    _shapes = "theta_(classes, columns) var_(classes, columns) _theta_rest(classes, columns)"
     _saved_private = ("_theta_rest",)
     _theta_rest: Array
     """What rounding took from the means: it counts where an offset is large."""

@@ -400,20 +400,22 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         with np.errstate(divide="ignore"):
             return float(0.5 * (spread + squares) - weight[there] @ np.log(self.priors_[there]))
 
-    def _shapes(self, k: int, d: int) -> dict[str, tuple[int, ...]]:
-        lines = 1 if k == 2 else k
-        shapes = {"coef_": (lines, d), "intercept_": (lines,), "_constant": (lines,)}
-        shapes |= {"_shifts": (k, 0 if self._whitening is None else self._whitening.shape[-1])}
-        return {**shapes, "xbar_": (d,), "scalings_": (d, self.scalings_.shape[-1])}
+    _shapes = (
+        "coef_(scores, columns) intercept_(scores) _constant(scores) xbar_(columns) "
+        "scalings_(columns, axes) _shifts(classes, rank)"
+    )
 
     def _check_loaded(self) -> None:
-        super()._check_loaded()
         for name in ("_frame", "_whitening"):
             map_: Any = vars(self).get(name)
             kinds = Frame if name == "_frame" else Frame | np.ndarray
             fits = isinstance(map_, kinds) and map_.shape[0] == self.n_features_in_
             if map_ is not None and not fits:
                 raise ValueError(f"its covariance does not fit {self.n_features_in_} columns")
+        shifts, whitening = vars(self).get("_shifts"), vars(self).get("_whitening")
+        rank = 0 if whitening is None else whitening.shape[-1]
+        if shifts is not None and shifts.shape[-1] != rank:
+            raise ValueError(f"its _shifts do not fit {rank} directions")
 
     # --- predicting -----------------------------------------------------------------------
 
@@ -477,10 +479,6 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
     # --- leaving out ----------------------------------------------------------------------
 
     def _leave_one_out(self, block: Block) -> NDArray[np.float64]:
-        """log p(x, y = k) of each row under the model fitted without that row.
-
-        The rows are some of those of the fit.  A class whose only row leaves gets −∞.
-        """
         return linear_without(self, self.statistics_, block)
 
 

@@ -295,7 +295,6 @@ class MixedNB(NaiveBayes, TakesText):
         return self._columns("categorical")
 
     def _check_loaded(self) -> None:
-        super()._check_loaded()
         if "parts_" not in vars(self):
             return
         kinds = vars(self).get("_kinds")

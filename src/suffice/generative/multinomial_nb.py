@@ -87,7 +87,7 @@ class MultinomialNB(CountNB):
            [0., 1., 3.]])
     """
 
-    _column_attributes = ("feature_count_", "feature_log_prob_")
+    _shapes = "feature_count_(classes, columns) feature_log_prob_(classes, columns)"
 
     def __init__(
         self,

@@ -112,7 +112,7 @@ class PoissonNB(CountNB):
         "class_prior",
         "prior_alpha",
     )
-    _column_attributes = ("feature_count_", "rate_", "coef_")
+    _shapes = "feature_count_(classes, columns) rate_(classes, columns) coef_(classes, columns)"
 
     def __init__(
         self,

@@ -329,7 +329,6 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         return float(total)
 
     def _check_loaded(self) -> None:
-        super()._check_loaded()
         if "classes_" not in vars(self):
             return
         k, d = self.means_.shape
@@ -374,8 +373,4 @@ class QuadraticDiscriminantAnalysis(Discriminant):
     # --- leaving out ----------------------------------------------------------------------
 
     def _leave_one_out(self, block: Block) -> NDArray[np.float64]:
-        """log p(x, y = k) of each row under the model fitted without that row.
-
-        The rows are some of those of the fit.  A class whose only row leaves gets −∞.
-        """
         return quadratic_without(self, self.statistics_, block)

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -314,7 +315,11 @@ class NeighborsModel(OnePass):
         check_is_fitted(self)
         self._validate_params()
 
-    def _leave_each_out(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _leaves_one_out(self, source: Source) -> bool:
+        several = is_classifier(self) and source.target_shape
+        return not source.has_weight and not several
+
+    def _leave_one_out_of_all(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The target of each row, and what a model of all other rows predicts for it.
 
         The neighbours are the k + 1 nearest without the row itself: the others keep their order.

@@ -86,14 +86,7 @@ class DoubleDouble:
         _set_hi(self, hi)
         _set_lo(self, lo)
 
-    def _check_loaded(self) -> None:
-        """Raise ValueError unless a file's two words fit each other."""
-        words: tuple[Any, Any] = (self.hi, self.lo)
-        for word in words:
-            if not isinstance(word, np.ndarray | np.float64) or word.dtype != np.float64:
-                raise ValueError("its words must be float64")
-        if np.shape(self.hi) != np.shape(self.lo):
-            raise ValueError(f"its words have shapes {np.shape(self.hi)} and {np.shape(self.lo)}")
+    _shapes = "hi(...) lo(...)"
 
     @staticmethod
     def of(value: Any) -> DoubleDouble:

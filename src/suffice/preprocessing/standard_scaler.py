@@ -27,7 +27,7 @@ from suffice.sources.derived.mapped import MappedSource
 from suffice.sources.memory.sparse import csr_on
 from suffice.statistics.base import present
 from suffice.statistics.moments.columns import ColumnMoments
-from suffice.statistics.moments.full import NOTHING, Moments, Precision
+from suffice.statistics.moments.full import NOTHING, Precision
 
 register(ColumnMoments)
 
@@ -238,12 +238,6 @@ class StandardScaler(OneToOneFeatureMixin, Transformer):
 
     # --- from the statistics of other models ----------------------------------------------
 
-    def _from_moments(self, moments: Moments, n_columns: int | None = None) -> Self:
-        """A fitted copy, from full moments whose first `n_columns` are the features."""
-        if n_columns is None:
-            n_columns = getattr(self, "n_features_in_", len(moments.magnitude))
-        return self._from_columns(ColumnMoments.diagonal(moments).at(slice(n_columns)))
-
     def _from_columns(self, columns: ColumnMoments) -> Self:
         """A fitted copy."""
         fitted = copy.copy(self)
@@ -252,60 +246,15 @@ class StandardScaler(OneToOneFeatureMixin, Transformer):
         fitted.statistics_ = columns
         return fitted
 
-    def _map_columns(self, columns: ColumnMoments) -> ColumnMoments:
-        """The moments of the scaled columns, of any groups of rows."""
+    def _centre_and_scale(self) -> tuple[Array, Array]:
+        """What is taken from the columns, and what they are divided by."""
         # A column without a value has no mean and no scale, and no moments to be scaled.
-        scale, centre = np.ones(columns.count.shape[-1]), np.zeros(columns.count.shape[-1])
+        scale, centre = np.ones(self.n_features_in_), np.zeros(self.n_features_in_)
         if self.scale_ is not None:
             scale = np.where(np.isfinite(self.scale_), self.scale_, scale)
         if self.with_mean and self.mean_ is not None:
             centre = np.where(np.isfinite(self.mean_), self.mean_, centre)
-        mean = (columns.mean - centre + columns.mean_rest) / DoubleDouble.of(scale)
-        there = columns.count > 0
-        scatter: Any = columns.scatter
-        if isinstance(scatter, DoubleDouble):
-            scatter = scatter / DoubleDouble.of(scale) / DoubleDouble.of(scale)
-        else:
-            scatter = scatter / scale / scale
-        return ColumnMoments(
-            count=columns.count,
-            weight=columns.weight,
-            mean=DoubleDouble(np.where(there, mean.hi, 0.0), np.where(there, mean.lo, 0.0)),
-            mean_rest=np.zeros_like(columns.mean_rest),
-            scatter=scatter,
-            magnitude=columns.magnitude / scale / scale,
-            roundings=columns.roundings + 4,
-        )
-
-    def _map_moments(self, moments: Moments, n_columns: int) -> Moments:
-        """The moments of the scaled columns; those from `n_columns` on stay as they are."""
-        m = len(moments.magnitude)
-        scale, centre = np.ones(m), np.zeros(m)
-        if self.with_std:
-            scale[:n_columns] = self.scale_
-        if self.with_mean:
-            centre[:n_columns] = self.mean_
-        mean = (moments.mean - centre + moments.mean_rest) / DoubleDouble.of(scale)
-        touched = np.arange(m) < n_columns
-        untouched = ~touched
-        mean = DoubleDouble(
-            np.where(untouched, moments.mean.hi, mean.hi),
-            np.where(untouched, moments.mean.lo, mean.lo),
-        )
-        scatter: Any = moments.scatter
-        if isinstance(scatter, DoubleDouble):
-            scatter = scatter / DoubleDouble.of(scale[:, None]) / DoubleDouble.of(scale)
-        else:
-            scatter = scatter / scale[:, None] / scale
-        return Moments(
-            count=moments.count,
-            weight=moments.weight,
-            mean=mean,
-            mean_rest=np.where(untouched, moments.mean_rest, 0.0),
-            scatter=scatter,
-            magnitude=moments.magnitude / scale / scale,
-            roundings=moments.roundings + 4,
-        )
+        return centre, scale
 
     # --- transforming ---------------------------------------------------------------------
 

@@ -10,24 +10,18 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
 from suffice.fitting.files.registry import may_be_saved, saved_private
+from suffice.fitting.merging import same_value
 from suffice.fitting.one_pass import OnePass
 from suffice.fitting.trace import Trace
-from suffice.linear.least_squares.base import LeastSquaresModel
 from suffice.preprocessing import StandardScaler
 from suffice.sources import Source
-from suffice.statistics.moments.by_class import ClassMoments
-from suffice.statistics.moments.fourth import FourthMoments
-from suffice.statistics.moments.full import Moments
-from suffice.statistics.moments.labelled import LabelledMoments
-from suffice.statistics.moments.pooled import PooledMoments
 
 STEP = "moments of folds"
 """What a fitted estimator's trace says about where it comes from."""
@@ -56,18 +50,14 @@ class Candidate:
     model: Any
     error: Exception | None = None
 
-    @property
-    def is_linear(self) -> bool:
-        return isinstance(self.model, LeastSquaresModel)
-
-    def scale(self, train: Moments, *others: Moments) -> tuple[Moments, ...]:
-        """Moments of the training rows, and of others, behind the scalers fitted to the first."""
-        every = (train, *others)
-        n_columns = self.model.n_features_in_
+    def scale(self, train: Any, *others: Any) -> tuple[list[StandardScaler], list[Any]]:
+        """The scalers fitted to training rows, and the statistics of these and others behind."""
+        fitted, statistics, n_columns = [], [train, *others], self.model.n_features_in_
         for scaler in self.scalers:
-            fitted = _fitted_scaler(scaler, every[0], n_columns)
-            every = tuple(_behind(fitted, moments, n_columns) for moments in every)
-        return every
+            fitted.append(scaler._from_columns(statistics[0].columns_seen(n_columns)))
+            by = fitted[-1]._centre_and_scale()
+            statistics = [statistic.rescaled(*by, n_columns) for statistic in statistics]
+        return fitted, statistics
 
     def fitted(self, statistic: Any, final: bool) -> Any:
         """The estimator as a fit on the rows behind the statistic would leave it.
@@ -80,63 +70,65 @@ class Candidate:
         if self.error is not None:
             raise self.error
         began = time.perf_counter()
-        scalers = []
-        for scaler in self.scalers:
-            done = _fitted_scaler(scaler, statistic, self.model.n_features_in_)
-            _dress(done, self.model)
-            done.trace_ = Trace().extended(STEP, float("nan"), 0.0)
-            statistic = _behind(done, statistic, self.model.n_features_in_)
-            scalers.append(done)
-        model = clone(self.model)
-        _dress(model, self.model)
+        scalers, (statistic,) = self.scale(statistic)
+        model = dressed(clone(self.model), self.model)
         if not model._resolve(STEP, statistic, began, final):
             raise NeedsMoreDigits
-        if isinstance(self.estimator, Pipeline):
-            # Behind a scaler, columns have no names.
-            if scalers:
-                vars(model).pop("feature_names_in_", None)
-            return _refilled(self.estimator, [*scalers, model])
-        return model
+        if not isinstance(self.estimator, Pipeline):
+            return model
+        for scaler in scalers:
+            dressed(scaler, self.model).trace_ = Trace().extended(STEP, float("nan"), 0.0)
+        if scalers:  # behind them, columns have no names
+            vars(model).pop("feature_names_in_", None)
+        pipeline, rest = clone(self.estimator), iter([*scalers, model])
+        pipeline.steps = [
+            (name, step if _is_passed_through(step) else next(rest))
+            for name, step in pipeline.steps
+        ]
+        return pipeline
 
 
-def _fitted_scaler(scaler: StandardScaler, statistic: Any, n_columns: int) -> StandardScaler:
-    """A scaler fitted to the rows behind a statistic of theirs."""
-    if isinstance(statistic, PooledMoments):
-        statistic = statistic.classes
-    if isinstance(statistic, ClassMoments):
-        return scaler._from_columns(statistic.total)
-    if isinstance(statistic, LabelledMoments):
-        statistic = Moments.merge(statistic.moments)
-    return scaler._from_moments(statistic, n_columns)
+class Prepared(NamedTuple):
+    """Candidates that have met the rows, and the source of these."""
+
+    candidates: list[Candidate]
+    source: Source
 
 
-def _behind(scaler: StandardScaler, statistic: Any, n_columns: int) -> Any:
-    """The statistic of rows as a fitted scaler leaves them."""
-    if isinstance(statistic, ClassMoments):
-        return replace(statistic, columns=scaler._map_columns(statistic.columns))
-    if isinstance(statistic, PooledMoments):
-        within = scaler._map_moments(statistic.within, n_columns)
-        return PooledMoments(
-            classes=_behind(scaler, statistic.classes, n_columns),
-            scatter=within.scatter,
-            magnitude=within.magnitude,
-            roundings=within.roundings,
-        )
-    if isinstance(statistic, LabelledMoments):
-        parts = tuple(_behind(scaler, part, n_columns) for part in statistic.parts)
-        return replace(statistic, parts=parts)
-    if isinstance(statistic, FourthMoments):
-        scale = np.ones(n_columns) if scaler.scale_ is None else scaler.scale_
-        moments = scaler._map_moments(statistic.moments, n_columns)
-        return statistic.scaled(moments, 1 / scale)
-    return scaler._map_moments(statistic, n_columns)
+def prepared(
+    estimators: Sequence[Any], X: Any, y: Any, weight: Any, folds: bool = True
+) -> Prepared | None:
+    """Candidates that can be fitted from one statistic; None if one cannot.
+
+    With `folds`, from those of several folds, merged.  Those whose parameters are none are marked.
+    """
+    candidates = [known for known in map(taken_apart, estimators) if known is not None]
+    if len(candidates) < len(estimators) or not _share_a_statistic([c.model for c in candidates]):
+        return None
+    # In scikit-learn a pipeline takes no weights, but each step its own.
+    if weight is not None and any(isinstance(c.estimator, Pipeline) for c in candidates):
+        return None
+    first = candidates[0].model
+    try:
+        source: Source = first._training_source(X, y, weight)
+        for candidate in candidates:
+            model = dressed(candidate.model, first)
+            model._take_target(source, reset=True)
+            joins = model._joins_folds(source) or not folds
+            if not joins or (candidate.scalers and source.sparse):
+                return None
+        return Prepared([_validated(candidate) for candidate in candidates], source)
+    except (TypeError, ValueError):
+        if isinstance(X, Source):
+            raise
+        return None  # scikit-learn's loop tells what is wrong
 
 
 def taken_apart(estimator: Any) -> Candidate | None:
     """A candidate, or None if an estimator must see the rows."""
     steps = [estimator]
     if type(estimator) is Pipeline:
-        if estimator.memory is not None:
+        if estimator.memory is not None or hasattr(estimator, "_skl_callbacks"):
             return None
         steps = [step for _, step in estimator.steps if not _is_passed_through(step)]
     *scalers, model = steps or [None]
@@ -144,43 +136,44 @@ def taken_apart(estimator: Any) -> Candidate | None:
         return None
     if not all(type(scaler) is StandardScaler and _gives_arrays(scaler) for scaler in scalers):
         return None
-    if scalers and not getattr(model, "_follows_scaling", True):
-        return None
-    # A class that was derived from ours, and not made known, may predict in its own way.
-    if not may_be_saved(type(model), None):
-        return None
-    if any(hasattr(step, "_skl_callbacks") for step in [estimator, *steps]):
+    if (scalers and not model._follows_scaling) or not all(map(is_as_we_wrote_it, steps)):
         return None
     return Candidate(estimator, tuple(scalers), model)
 
 
-def prepare(
-    candidates: Sequence[Candidate], X: Any, y: Any, weight: Any, folds: bool = True
-) -> tuple[list[Candidate], Source] | None:
-    """Let the models meet the rows.
+def is_as_we_wrote_it(estimator: Any) -> bool:
+    """Whether a model predicts as its class is known to, and nobody watches it."""
+    # A class that was derived from ours, and not made known, may predict in its own way.
+    return may_be_saved(type(estimator), None) and not hasattr(estimator, "_skl_callbacks")
 
-    Returns
-    -------
-    The candidates, those that cannot be fitted marked, and the source of the rows; None if a
-    fit does not follow from the statistics of `folds`, where it should.
-    """
-    first = candidates[0].model
-    source: Source = first._training_source(X, y, weight)
-    prepared = []
-    for candidate in candidates:
-        model = candidate.model
-        try:
-            for step in (*candidate.scalers, model):
-                step._validate_params()
-        except ValueError as error:
-            candidate = replace(candidate, error=error)
-        _dress(model, first)
-        model._take_target(source, reset=True)
-        joins = model._joins_folds(source) or not folds
-        if not joins or (candidate.scalers and source.sparse):
-            return None
-        prepared.append(candidate)
-    return prepared, source
+
+def dressed(bare: Any, prepared: Any) -> Any:
+    """An estimator, given what another took from the rows beyond their statistic."""
+    names = ["n_features_in_", "feature_names_in_"]
+    if type(bare) is type(prepared):
+        names += saved_private(type(prepared))  # type: ignore[arg-type]
+    for name in names:
+        if name in vars(prepared):
+            setattr(bare, name, vars(prepared)[name])
+    return bare
+
+
+def _share_a_statistic(models: Sequence[Any]) -> bool:
+    """Whether models are of one class, and summarise rows alike for all their parameters say."""
+    return len({type(model) for model in models}) == 1 and all(
+        same_value(getattr(models[0], name), getattr(model, name))
+        for name in models[0]._statistic_parameters
+        for model in models[1:]
+    )
+
+
+def _validated(candidate: Candidate) -> Candidate:
+    try:
+        for step in (*candidate.scalers, candidate.model):
+            step._validate_params()
+    except ValueError as error:
+        return replace(candidate, error=error)
+    return candidate
 
 
 def _gives_arrays(scaler: Any) -> bool:
@@ -191,24 +184,3 @@ def _gives_arrays(scaler: Any) -> bool:
 
 def _is_passed_through(step: Any) -> bool:
     return step is None or (isinstance(step, str) and step == "passthrough")
-
-
-def _dress(bare: Any, prepared: Any) -> None:
-    """Give an estimator what another took from the rows beyond their statistic."""
-    private = saved_private(type(prepared))  # type: ignore[arg-type]
-    names = ["n_features_in_", "feature_names_in_"]
-    if type(bare) is type(prepared):
-        names += private
-    for name in names:
-        if name in vars(prepared):
-            setattr(bare, name, vars(prepared)[name])
-
-
-def _refilled(pipeline: Pipeline, fitted: list[Any]) -> Pipeline:
-    """A copy of a pipeline with fitted steps."""
-    copied = clone(pipeline)
-    rest = iter(fitted)
-    copied.steps = [
-        (name, step if _is_passed_through(step) else next(rest)) for name, step in copied.steps
-    ]
-    return copied

@@ -14,7 +14,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import check_scoring
 from sklearn.utils import indexable
 
-from suffice.selection.candidates import Candidate
+from suffice.selection.candidates import Candidate, prepared
 from suffice.selection.folds import Folds
 from suffice.selection.leave_one_out import LeaveOneOut, can_leave_one_out, scores_of_rows
 from suffice.selection.search import ScikitLearns
@@ -27,7 +27,7 @@ from suffice.selection.sklearn_parts import (
     scorers_by_name,
     warn_or_raise_about_fit_failures,
 )
-from suffice.selection.strategy import only_weight, plan, prepared, readable_again
+from suffice.selection.strategy import only_weight, plan, readable_again
 from suffice.sources import Source
 
 

@@ -12,6 +12,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import indexable
 
 from suffice.fitting.transaction import all_or_nothing
+from suffice.selection.candidates import prepared
 from suffice.selection.search import ScikitLearns
 from suffice.selection.sklearn_parts import (
     insert_error_scores,
@@ -20,7 +21,7 @@ from suffice.selection.sklearn_parts import (
     scorers_by_name,
     warn_or_raise_about_fit_failures,
 )
-from suffice.selection.strategy import only_weight, plan, prepared, readable_again
+from suffice.selection.strategy import only_weight, plan, readable_again
 from suffice.sources import Source
 
 

@@ -1,20 +1,25 @@
-"""Scores of fitted candidates on the rows that their split held out."""
+"""What is searched and how: fits, and their scores on the rows that their split held out."""
 
 from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterable, Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from traceback import format_exception
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 
 from suffice.engines.passes import in_order
+from suffice.selection.candidates import NeedsMoreDigits
+from suffice.selection.folds import Folds
 from suffice.selection.sklearn_parts import (
     is_multimetric,
     parts_of_scorer,
@@ -25,9 +30,6 @@ from suffice.selection.sklearn_parts import (
 from suffice.sources import Block, Source
 from suffice.sources.derived.subset import rows_of
 
-if TYPE_CHECKING:
-    from suffice.selection.search import OnePassSearch
-
 Results = list[list[dict[str, Any]]]
 """For each candidate and split, what scikit-learn's `_fit_and_score` would return."""
 
@@ -37,35 +39,126 @@ MOST_BYTES = 1 << 28
 """What the answers of one pass may take; beyond, there are more passes."""
 
 
-def score_in_memory(search: OnePassSearch, fitted: list[list[Any]], found: Results) -> None:
-    """Score on arrays and frames: each split's rows are taken out once, for all candidates."""
-    search.passes += 1
-    for split in range(search.folds.n_splits):
-        sets = {"test_scores": search.folds.test(split)}
-        if search.train_scores:
-            sets["train_scores"] = search.folds.train(split)
-        for kind, rows in sets.items():
-            X = rows_at(search.X, rows)
-            y = None if search.y is None else rows_at(search.y, rows)
-            options = {}
-            if search.score_weight is not None:
-                options["sample_weight"] = rows_at(search.score_weight, rows)
-            for c, (models, results) in enumerate(zip(fitted, found, strict=True)):
-                began = time.perf_counter()
-                model, result = models[split], results[split]
-                result[kind] = (
-                    _failed(search)
-                    if model is None
-                    else score_rows(model, X, y, search.scorer, options, search.error_score)
-                )
-                if kind == "test_scores":
-                    result["score_time"] = time.perf_counter() - began
-                    result["n_test_samples"] = len(rows)
-                    if search.keep:
-                        result["estimator"] = model or search.unfitted(c)
+@dataclass
+class Search:
+    """Candidates, rows and folds: what every way of searching is given.
+
+    Attributes
+    ----------
+    candidates : sequence of estimators, or of `Candidate`
+    source : Source
+        The rows, with the weights of the fit.
+    folds : Folds
+    scorer : callable
+        scikit-learn's scorer, of one metric or several.
+    X, y : as the user passed them
+    error_score : float or "raise"
+    train_scores : bool
+        Whether the training rows are scored as well.
+    keep : bool
+        Whether the fitted estimators are kept with the results.
+    score_weight : array of shape (rows,), optional
+        Weights of the rows in scores, the same as in the fit.
+    passes : int
+        How often the rows were read.
+    """
+
+    candidates: Sequence[Any]
+    source: Source
+    folds: Folds
+    scorer: Any
+    X: Any
+    y: Any
+    error_score: Any = np.nan
+    train_scores: bool = False
+    keep: bool = False
+    score_weight: Any = None
+    passes: int = 0
+
+    @abstractmethod
+    def run(self) -> list[dict[str, Any]]:
+        """One result a candidate and split, in the form of scikit-learn's `_fit_and_score`."""
+
+    @abstractmethod
+    def best(self, candidate: Any) -> Any:
+        """A candidate fitted to all rows."""
+
+    def unfitted(self, number: int) -> Any:
+        """What stands for a candidate whose fit failed."""
+        return clone(self.candidates[number])
+
+    def _fitted_one_by_one(
+        self, fit: Callable[[Any, int], Any], seconds: float = 0.0
+    ) -> list[dict[str, Any]]:
+        """The results of a fit for each candidate and split; `seconds` were spent on each before.
+
+        A fit that fails has its exception as a result, unless errors are to be raised.
+        """
+        fitted: list[list[Any]] = [[] for _ in self.candidates]
+        found: Results = [[] for _ in self.candidates]
+        for c, candidate in enumerate(self.candidates):
+            for split in range(self.folds.n_splits):
+                began, model, failed = time.perf_counter(), None, None
+                try:
+                    model = fit(candidate, split)
+                except NeedsMoreDigits:
+                    raise
+                except Exception as error:
+                    if self.error_score == "raise":
+                        raise
+                    failed = told(error)
+                spent = seconds + time.perf_counter() - began
+                fitted[c].append(model)
+                found[c].append({"fit_error": failed, "fit_time": spent})
+        return self._scored(fitted, found)
+
+    def _scored(self, fitted: list[list[Any]], found: Results) -> list[dict[str, Any]]:
+        """The results with their scores; candidate after candidate, each with all splits."""
+        splits = range(self.folds.n_splits)
+        sets = {"test_scores": [self.folds.test(split) for split in splits]}
+        if self.train_scores:
+            sets["train_scores"] = [self.folds.train(split) for split in splits]
+        if isinstance(self.X, Source):
+            for kind, chosen in sets.items():
+                _score_source(self, fitted, found, kind, chosen)
+        else:
+            self.passes += 1
+            for split in splits:
+                for kind, chosen in sets.items():
+                    _score_in_memory(self, fitted, found, kind, split, chosen[split])
+        for c, (models, results) in enumerate(zip(fitted, found, strict=True)):
+            for split, (model, result) in enumerate(zip(models, results, strict=True)):
+                result["n_test_samples"] = len(sets["test_scores"][split])
+                if self.keep:
+                    result["estimator"] = self.unfitted(c) if model is None else model
+        return [result for results in found for result in results]
 
 
-def _failed(search: OnePassSearch) -> Any:
+def told(error: BaseException | None) -> str | None:
+    """An exception as scikit-learn keeps it."""
+    return None if error is None else "".join(format_exception(error))
+
+
+def _score_in_memory(
+    search: Search, fitted: list[list[Any]], found: Results, kind: str, split: int, rows: Any
+) -> None:
+    """Score on arrays and frames: a split's rows are taken out once, for all candidates."""
+    X = rows_at(search.X, rows)
+    y = None if search.y is None else rows_at(search.y, rows)
+    options = {}
+    if search.score_weight is not None:
+        options["sample_weight"] = rows_at(search.score_weight, rows)
+    for models, results in zip(fitted, found, strict=True):
+        began, model, result = time.perf_counter(), models[split], results[split]
+        result[kind] = (
+            _failed(search)
+            if model is None
+            else score_rows(model, X, y, search.scorer, options, search.error_score)
+        )
+        result.setdefault("score_time", time.perf_counter() - began)  # of the tested rows
+
+
+def _failed(search: Search) -> Any:
     if is_multimetric(search.scorer):
         return dict.fromkeys(scorers_by_name(search.scorer), search.error_score)
     return search.error_score
@@ -90,33 +183,28 @@ def check_scorer(scorer: Any, weighted: bool) -> None:
             )
 
 
-def score_source(search: Any, fitted: list[list[Any]], found: Results) -> None:
-    """Score on a source: a pass predicts the tested rows by as many candidates as memory holds."""
-    folds = search.folds
-    sets = {"test_scores": folds.test}
-    if search.train_scores:
-        sets["train_scores"] = folds.train
-    for kind, rows_of_split in sets.items():
-        chosen = [rows_of_split(split) for split in range(folds.n_splits)]
-        for some in _affordable(fitted, sum(map(len, chosen)), _responses(search, fitted)):
-            began = time.perf_counter()
-            models = [fitted[c] for c in some]
-            answers = _answers(search.source, chosen, models, _responses(search, fitted))
-            search.passes += 1
-            for c, number in enumerate(some):
-                for split, result in enumerate(found[number]):
-                    result[kind] = _score(search, fitted[number][split], answers, c, split)
-            seconds = (time.perf_counter() - began) / (len(some) * folds.n_splits)
-            if kind == "test_scores":
-                for c in some:
-                    for split, (model, result) in enumerate(zip(fitted[c], found[c], strict=True)):
-                        result["score_time"] = seconds
-                        result["n_test_samples"] = len(chosen[split])
-                        if search.keep:
-                            result["estimator"] = model or search.unfitted(c)
+def _score_source(
+    search: Search,
+    fitted: list[list[Any]],
+    found: Results,
+    kind: str,
+    chosen: list[NDArray[np.intp]],
+) -> None:
+    """Score on a source: a pass predicts the rows by as many candidates as memory holds."""
+    responses = _responses(search, fitted)
+    for some in _affordable(fitted, sum(map(len, chosen)), responses):
+        began = time.perf_counter()
+        answers = _answers(search.source, chosen, [fitted[c] for c in some], responses)
+        search.passes += 1
+        for place, c in enumerate(some):
+            for split, result in enumerate(found[c]):
+                result[kind] = _score(search, fitted[c][split], answers, place, split)
+        seconds = (time.perf_counter() - began) / (len(some) * search.folds.n_splits)
+        for result in (result for c in some for result in found[c]):
+            result.setdefault("score_time", seconds)  # of the tested rows
 
 
-def _responses(search: Any, fitted: list[list[Any]]) -> dict[str, int]:
+def _responses(search: Search, fitted: list[list[Any]]) -> dict[str, int]:
     """Methods that the scorers call, and how many numbers a row these give."""
     model: Any = next((m for models in fitted for m in models if m is not None), None)
     found = {}
@@ -138,7 +226,7 @@ def _affordable(fitted: list[list[Any]], n_rows: int, responses: dict[str, int])
     return [range(c, min(c + at_once, len(fitted))) for c in range(0, len(fitted), at_once)]
 
 
-def _score(search: Any, model: Any, answers: dict[Any, Any], c: int, split: int) -> Any:
+def _score(search: Search, model: Any, answers: dict[Any, Any], c: int, split: int) -> Any:
     """Call the scorer with a model that knows its answers by heart."""
     if model is None:
         return _failed(search)

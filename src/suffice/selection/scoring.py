@@ -20,8 +20,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from suffice.fitting.regression import explained
-from suffice.linear.least_squares.many_penalties import Line
+from suffice.fitting.regression import Line, explained
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.numerics.positive_definite import product
 from suffice.selection.sklearn_parts import parts_of_scorer

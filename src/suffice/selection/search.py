@@ -8,10 +8,8 @@ no more; for the others, held-out rows are predicted in a second pass.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from traceback import format_exception
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -20,10 +18,9 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from suffice.engines.workers import one_blas_thread
-from suffice.linear.least_squares.many_penalties import Line, solve_grid
+from suffice.fitting.regression import Line
 from suffice.selection.candidates import Candidate, NeedsMoreDigits
-from suffice.selection.folds import Folds
-from suffice.selection.held_out import score_in_memory, score_source
+from suffice.selection.held_out import Search, told
 from suffice.selection.scoring import ClosedForm, closed_form, residuals
 from suffice.selection.sklearn_parts import is_multimetric, scorers_by_name
 from suffice.sources import Block, Source
@@ -45,49 +42,24 @@ class _Statistics(NamedTuple):
 
 
 @dataclass
-class OnePassSearch:
-    """Candidates, rows and folds, and what came of them.
+class OnePassSearch(Search):
+    """Candidates fitted from the statistics of the folds.
 
     Attributes
     ----------
     candidates : sequence of Candidate
         Prepared for the rows.
-    X, y : as the user passed them
-    source : Source
-        The same rows, with the weights of the fit.
-    folds : Folds
-    scorer : callable
-        scikit-learn's scorer, of one metric or several.
-    error_score : float or "raise"
-    train_scores : bool
-        Whether the training rows are scored as well.
-    keep : bool
-        Whether the fitted estimators are kept with the results.
-    score_weight : array of shape (rows,), optional
-        Weights of the rows in scores, the same as in the fit.
-    passes : int
-        How often the rows were read.
+    total : statistic
+        Of all rows.
     """
 
-    candidates: Sequence[Candidate]
-    X: Any
-    y: Any
-    source: Source
-    folds: Folds
-    scorer: Any
-    error_score: Any = np.nan
-    train_scores: bool = False
-    keep: bool = False
-    score_weight: Any = None
-    passes: int = 0
     total: Any = field(default=None, init=False)
     _seconds: float = field(default=0.0, init=False)
 
     def run(self) -> list[dict[str, Any]]:
-        """One result a candidate and split, in the form of scikit-learn's `_fit_and_score`."""
         precisions: tuple[Precision, ...] = ("float64", "double-double")
         with one_blas_thread():
-            for precision in precisions[self._is_small() :]:
+            for precision in precisions[self._always_exact() :]:
                 began = time.perf_counter()
                 grouped = self._pass(partial(self._of_block, precision=precision))
                 statistics = self._statistics(grouped)
@@ -98,27 +70,21 @@ class OnePassSearch:
                     continue
         raise RuntimeError("not solved, not even in double-double")
 
-    def _is_small(self) -> bool:
+    def _always_exact(self) -> bool:
         """Whether a fit to the training rows of some split would want double-double at once."""
-        if any(getattr(c.model, "exact", False) for c in self.candidates if c.error is None):
-            return True
         shape = SimpleNamespace(n_rows=self.folds.fewest_trained, n_columns=self.source.n_columns)
-        return bool(self.candidates[0].model._is_small(shape))
+        return any(c.model._always_exact(shape) for c in self.candidates if c.error is None)
 
     def best(self, candidate: Candidate) -> Any:
-        """A candidate fitted to all rows, from their statistic."""
         with one_blas_thread():
             try:
-                fitted = candidate.fitted(self.total, self.total.precision == "double-double")
+                return self._fitted(candidate, self.total, self.total.precision == "double-double")
             except NeedsMoreDigits:
                 summarize = partial(candidate.model._summarize, precision="double-double")
                 self.total = self._pass(summarize)
-                fitted = candidate.fitted(self.total, final=True)
-        warn_unless_proved(fitted)
-        return fitted
+                return self._fitted(candidate, self.total, final=True)
 
     def unfitted(self, number: int) -> Any:
-        """What stands for a candidate whose fit failed."""
         return clone(self.candidates[number].estimator)
 
     # --- the pass -------------------------------------------------------------------------
@@ -138,8 +104,8 @@ class OnePassSearch:
     def _asks_most(self) -> Any:
         """The model whose statistic serves all candidates: it tells most."""
         usable = [c.model for c in self.candidates if c.error is None]
-        first = self.candidates[0].model
-        return max(usable, key=lambda model: getattr(model, "_detail", 0), default=first)
+        columns, first = self.source.n_columns, self.candidates[0].model
+        return max(usable, key=lambda model: model._statistic_size(columns), default=first)
 
     @property
     def _scores_without_weights(self) -> bool:
@@ -212,20 +178,21 @@ class OnePassSearch:
 
     def _results(self, statistics: _Statistics, final: bool) -> list[dict[str, Any]]:
         found = self._from_moments(statistics, final)
-        if found is None:
-            found = self._from_rows(statistics.trains, final)
-        # Candidate after candidate, each with all splits.
-        return [result for results in found for result in results]
+        if found is not None:
+            return found
+        # Held-out rows must be predicted: a second pass.
+        return self._fitted_one_by_one(
+            lambda candidate, split: self._fitted(candidate, statistics.trains[split], final),
+            self._share,
+        )
 
-    def _from_moments(
-        self, statistics: _Statistics, final: bool
-    ) -> list[list[dict[str, Any]]] | None:
+    def _from_moments(self, statistics: _Statistics, final: bool) -> list[dict[str, Any]] | None:
         """The results where moments tell all; None where they do not."""
         forms = {
             name: closed_form(scorer, self.candidates[0].model)
             for name, scorer in scorers_by_name(self.scorer).items()
         }
-        if self.keep or None in forms.values() or not all(c.is_linear for c in self.candidates):
+        if self.keep or None in forms.values() or self.candidates[0].model._solve_grid is None:
             return None
         if self._has_failed and self.error_score == "raise":
             return None  # it is raised there
@@ -252,7 +219,7 @@ class OnePassSearch:
                     by_name = {name: float(value[c]) for name, value in values.items()}
                     result[kind] = by_name if is_multimetric(self.scorer) else by_name["score"]
                 results.append(result)
-        return found
+        return [result for results in found for result in results]
 
     @property
     def _has_failed(self) -> bool:
@@ -274,9 +241,10 @@ class OnePassSearch:
         }
         for members in self._by_scalers():
             candidates = [self.candidates[c] for c in members]
-            behind, *others = candidates[0].scale(train, *scored.values())
+            _, (behind, *others) = candidates[0].scale(train, *scored.values())
+            models = [candidate.model for candidate in candidates]
             try:
-                lines = solve_grid([c.model for c in candidates], behind)
+                lines = models[0]._solve_grid(models, behind)
             except ValueError:
                 return None  # one by one, to say which
             if lines is None:
@@ -305,45 +273,12 @@ class OnePassSearch:
             groups.setdefault(key, []).append(c)
         return list(groups.values())
 
-    def _from_rows(self, trains: list[Any], final: bool) -> list[list[dict[str, Any]]]:
-        """The results where held-out rows must be predicted: a second pass."""
-        fitted: list[list[Any]] = []
-        found: list[list[dict[str, Any]]] = []
-        for candidate in self.candidates:
-            fitted.append([])
-            found.append([])
-            for train in trains:
-                began = time.perf_counter()
-                model, error = self._fitted_or_error(candidate, train, final)
-                seconds = self._share + time.perf_counter() - began
-                fitted[-1].append(model)
-                found[-1].append({"fit_error": error, "fit_time": seconds})
-        score = score_source if isinstance(self.X, Source) else score_in_memory
-        score(self, fitted, found)
-        return found
-
-    def _fitted_or_error(self, candidate: Candidate, train: Any, final: bool) -> Any:
-        try:
-            fitted = candidate.fitted(train, final)
-        except NeedsMoreDigits:
-            raise
-        except Exception as error:
-            if self.error_score == "raise":
-                raise
-            return None, told(error)
-        warn_unless_proved(fitted)
-        return fitted, None
-
-
-def warn_unless_proved(fitted: Any) -> None:
-    """What a fit would warn of."""
-    model = fitted[-1] if isinstance(fitted, Pipeline) else fitted
-    model._warn_unless_proved()
-
-
-def told(error: BaseException | None) -> str | None:
-    """An exception as scikit-learn keeps it."""
-    return None if error is None else "".join(format_exception(error))
+    def _fitted(self, candidate: Candidate, statistic: Any, final: bool) -> Any:
+        """A candidate fitted from a statistic; it warns of what a fit would warn of."""
+        fitted = candidate.fitted(statistic, final)
+        model = fitted[-1] if isinstance(fitted, Pipeline) else fitted
+        model._warn_unless_proved()
+        return fitted
 
 
 def _fill(

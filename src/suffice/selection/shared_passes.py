@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import clone
 
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.shared_passes import in_step, on_some_rows
-from suffice.selection.held_out import score_in_memory, score_source
+from suffice.selection.candidates import is_as_we_wrote_it
 from suffice.selection.k_fits import KFits
-from suffice.sources import Source
 
 
-@dataclass
 class SharedPasses(KFits):
-    """Estimators fitted to the training rows of all splits at once.
-
-    Attributes
-    ----------
-    X, y : as the user passed them
-    """
-
-    X: Any = None
-    y: Any = None
+    """Estimators fitted to the training rows of all splits at once."""
 
     def run(self) -> list[dict[str, Any]]:
-        """One result a candidate and split, in the form of scikit-learn's `_fit_and_score`."""
         began, n_splits = time.perf_counter(), self.folds.n_splits
         masks = [self._mask(split) for split in range(n_splits)]
         source = self._watched()
@@ -47,9 +35,7 @@ class SharedPasses(KFits):
                 fit.model._warn_unless_proved()
         found = [[{"fit_error": fit.error, "fit_time": seconds} for fit in row] for row in fits]
         fitted = [[None if fit.failure else fit.model for fit in row] for row in fits]
-        score: Any = score_source if isinstance(self.X, Source) else score_in_memory
-        score(self, fitted, found)
-        return [result for results in found for result in results]
+        return self._scored(fitted, found)
 
 
 def can_share(estimators: Sequence[Any]) -> bool:
@@ -57,7 +43,6 @@ def can_share(estimators: Sequence[Any]) -> bool:
     return all(
         isinstance(estimator, Estimator)
         and estimator._shares_passes
-        and type(estimator).__module__.startswith("suffice.")
-        and not hasattr(estimator, "_skl_callbacks")
+        and is_as_we_wrote_it(estimator)
         for estimator in estimators
     )

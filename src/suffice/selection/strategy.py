@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
-from suffice.fitting.merging import same_value
-from suffice.linear.least_squares.base import LeastSquaresModel
-from suffice.selection.candidates import Candidate, prepare, taken_apart
+from suffice.selection.candidates import Prepared
+from suffice.selection.folds import Folds
 from suffice.selection.held_out import check_scorer
 from suffice.selection.k_fits import KFits
 from suffice.selection.search import OnePassSearch
@@ -21,8 +19,6 @@ from suffice.sources import Source
 
 MOST_STATISTICS = 1 << 30
 """Bytes that the statistics of all folds may take."""
-
-Prepared = tuple[list[Candidate], Source]
 
 
 def only_weight(X: Any, params: dict[str, Any] | None) -> tuple[Any, bool]:
@@ -40,40 +36,6 @@ def only_weight(X: Any, params: dict[str, Any] | None) -> tuple[Any, bool]:
 def readable_again(cv: Any) -> Any:
     """Splits that can be gone through more than once."""
     return list(cv) if isinstance(cv, Iterator) else cv
-
-
-def prepared(
-    estimators: Sequence[Any], X: Any, y: Any, weight: Any, folds: bool = True
-) -> Prepared | None:
-    """Candidates that can be fitted from statistics, and their rows; None if one cannot.
-
-    With `folds`, from those of several folds, merged.
-    """
-    candidates = [taken_apart(estimator) for estimator in estimators]
-    known = [candidate for candidate in candidates if candidate is not None]
-    if len(known) < len(candidates) or len({type(c.model) for c in known}) != 1:
-        return None
-    if not _share_a_statistic([candidate.model for candidate in known]):
-        return None
-    # In scikit-learn a pipeline takes no weights, but each step its own.
-    if weight is not None and any(isinstance(c.estimator, Pipeline) for c in known):
-        return None
-    try:
-        return prepare(known, X, y, weight, folds)
-    except (TypeError, ValueError):
-        if isinstance(X, Source):
-            raise
-        return None  # scikit-learn's loop tells what is wrong
-
-
-def _share_a_statistic(models: Sequence[Any]) -> bool:
-    """Whether models of one class summarise rows alike, for all that their parameters say."""
-    first = models[0]
-    return all(
-        same_value(getattr(first, name), getattr(model, name))
-        for name in getattr(first, "_statistic_parameters", ())
-        for model in models[1:]
-    )
 
 
 def plan(
@@ -99,7 +61,7 @@ def plan(
     weight : array of shape (rows,), optional
         Of the fits, for rows in memory.
     **options
-        `error_score`, `train_scores` and `keep` of `OnePassSearch`.
+        `error_score`, `train_scores` and `keep` of `Search`.
     """
     in_memory = not isinstance(X, Source)
     shared = None if found is not None else _shared_source(estimators, X, y, weight)
@@ -117,14 +79,12 @@ def plan(
             "a splitter that repeats rows, or leaves a split without rows to train on or to test, "
             "needs the rows in memory"
         )
+    options |= {"X": X, "y": y, "passes": passes}
     if shared is not None:
-        return SharedPasses(estimators, shared, folds, scorer, passes=passes, X=X, y=y, **options)
-    if found is None or _bytes(found, sum(folds.sizes)) > MOST_STATISTICS:
-        if in_memory:
-            return None
-        return KFits(estimators, X, folds, scorer, passes=passes, **options)
-    candidates, source = found
-    return OnePassSearch(candidates, X, y, source, folds, scorer, passes=passes, **options)
+        return SharedPasses(estimators, shared, folds, scorer, **options)
+    if found is not None and holds_statistics([c.model for c in found.candidates], folds):
+        return OnePassSearch(found.candidates, found.source, folds, scorer, **options)
+    return None if in_memory else KFits(estimators, X, folds, scorer, **options)
 
 
 def _shared_source(estimators: Sequence[Any], X: Any, y: Any, weight: Any) -> Source | None:
@@ -142,10 +102,7 @@ def _shared_source(estimators: Sequence[Any], X: Any, y: Any, weight: Any) -> So
     return source
 
 
-def _bytes(found: Prepared, n_groups: int) -> int:
-    """Memory for the statistics of all groups, and those merged from them, roughly."""
-    model, columns = found[0][0].model, found[1].n_columns
-    numbers = (columns + 1) ** 2 if isinstance(model, LeastSquaresModel) else 100 * columns
-    if hasattr(model, "_detail"):  # matrices, for all classes together or for some ten
-        numbers += (1, 10, 30)[max(c.model._detail for c in found[0])] * columns**2
-    return 4 * 8 * n_groups * numbers
+def holds_statistics(models: Sequence[Any], folds: Folds) -> bool:
+    """Whether memory holds the statistics of all groups of rows, and those merged from them."""
+    numbers = max(model._statistic_size(model.n_features_in_) for model in models)
+    return 4 * 8 * sum(folds.sizes) * numbers <= MOST_STATISTICS

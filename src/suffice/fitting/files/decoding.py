@@ -26,6 +26,7 @@ from suffice.fitting.files.registry import (
     init_fields,
     param_names,
 )
+from suffice.fitting.files.shapes import check_shapes
 from suffice.fitting.files.tensorfile import CODES, check_shape
 
 _TEXT_MEMBERS = {"width", "endianness", "utf8", "offsets", "missing", "ucs4"}
@@ -191,7 +192,7 @@ class Decoder:
         if cls is None:
             raise ValueError(f"it holds a {node['class'][:80]!r}, which is unknown here")
         fields = _members(node["fields"], set(), set(init_fields(cls)))
-        return _checked(
+        return checked(
             _construct(cls, {name: self.decode(value) for name, value in fields.items()})
         )
 
@@ -209,7 +210,7 @@ class Decoder:
                 raise ValueError(f"{name} cannot have {attribute[:80]!r} set: {problem}")
         model = _construct(cls, {key: self.decode(value) for key, value in params.items()})
         vars(model).update({key: self.decode(value) for key, value in attributes.items()})
-        return _checked(model)
+        return checked(model)
 
     def _tensor(self, name: Any, dtype: type | None = None) -> NDArray[Any]:
         tensor = self.unused.pop(name, None) if isinstance(name, str) else None
@@ -286,15 +287,16 @@ def _construct(cls: type, values: dict[str, Any]) -> Any:
         raise ValueError(f"{cls.__name__} does not accept what it holds: {error}") from error
 
 
-def _checked(loaded: Any) -> Any:
-    """The record or model, if its class finds that its parts fit each other.
+def checked(loaded: Any) -> Any:
+    """The record or model, if its parts fit each other.
 
-    Constructors do not ask, in the middle of a fit; and compiled loops would not notice.
+    A class declares their shapes (`suffice.fitting.files.shapes`), and may have more to ask of
+    them in `_check_loaded`.
     """
-    check = getattr(type(loaded), "_check_loaded", None)
     try:
-        if check is not None:
-            check(loaded)
+        check_shapes(loaded)
+        if hasattr(loaded, "_check_loaded"):
+            loaded._check_loaded()
     except Exception as error:
         raise ValueError(f"{type(loaded).__name__} is damaged: {error}") from error
     return loaded

@@ -4,7 +4,7 @@ A model is one safetensors file.  Its metadata are texts:
 
     sha256            of the whole file, these 64 digits read as zeros
     format            "suffice-model"
-    format_version    "1"
+    format_version    "2"
     library_version   the version of suffice that wrote the file
     model             the name of the model's class
     tree              parameters and fitted attributes, as JSON (see `encoding`)
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 FORMAT = "suffice-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 StrPath = str | os.PathLike[str]
 
@@ -121,8 +121,8 @@ def load_model(path: StrPath, find_model: FindModel | None = None) -> Any:
     Raises
     ------
     ValueError
-        If the file is damaged, cut short, of a newer format, or something else
-        than a saved model.
+        If the file is damaged, cut short, of another format version, or
+        something else than a saved model.
     OSError
         If the file is missing or cannot be read.
     """
@@ -151,13 +151,14 @@ def _check_format(header: Header) -> None:
     version = metadata.get("format_version", "")
     if not (version.isascii() and version.isdecimal() and 0 < len(version) < 10):
         raise ValueError("its format version is damaged")
-    if int(version) > FORMAT_VERSION:
+    if int(version) != FORMAT_VERSION:
+        newer = int(version) > FORMAT_VERSION
         raise ValueError(
             f"it is of format version {int(version)}, written by suffice {writer}; "
-            f"this suffice {_library_version()} reads up to format version {FORMAT_VERSION}. "
-            "Upgrade suffice to load it."
+            f"this suffice {_library_version()} reads format version {FORMAT_VERSION}. "
+            + ("Upgrade suffice to load it." if newer else "Fit the model again, and save it anew.")
         )
-    if int(version) < 1 or "tree" not in metadata or "model" not in metadata:
+    if "tree" not in metadata or "model" not in metadata:
         raise ValueError("its metadata is damaged")
 
 

@@ -87,6 +87,12 @@ class Discriminant(GenerativeClassifier):
         n, d = source.n_rows, source.n_columns
         return n is not None and n * d**2 <= SMALL_WORK and d <= SMALL_COLUMNS
 
+    _follows_scaling = True
+
+    def _statistic_size(self, n_columns: int) -> int:
+        # Matrices, for all classes together or for some ten.
+        return super()._statistic_size(n_columns) + (1, 10, 30)[self._detail] * n_columns**2
+
     @property
     def _detail(self) -> int:
         """How much the statistic of further rows has to tell: as much as the one that is kept."""
@@ -172,16 +178,7 @@ class Discriminant(GenerativeClassifier):
             tuple(notes),
         )
 
-    def _check_loaded(self) -> None:
-        """Raise ValueError unless what a file holds could be a fitted model."""
-        if "classes_" not in vars(self):
-            return
-        k, d = len(self.classes_), self.n_features_in_
-        self._check_arrays({"means_": (k, d), "priors_": (k,), **self._shapes(k, d)})
-
-    def _shapes(self, k: int, d: int) -> dict[str, tuple[int, ...]]:
-        """Of further attributes of the model."""
-        return {}
+    _shapes = "means_(classes, columns) priors_(classes)"
 
     # --- predicting -----------------------------------------------------------------------
 

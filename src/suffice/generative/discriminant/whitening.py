@@ -49,13 +49,7 @@ class Stretch:
 
     __array_ufunc__ = None  # so that an array leaves the product to __rmatmul__
 
-    def _check_loaded(self) -> None:
-        """Raise ValueError unless what a file holds could be a stretch."""
-        Q, X = self.vectors, self.inner
-        if Q.ndim != 2 or Q.dtype != float or X.dtype != float:
-            raise ValueError("its matrices are not of float64")
-        if X.shape != (Q.shape[1], Q.shape[1]):
-            raise ValueError("its inner matrix does not fit its vectors")
+    _shapes = "vectors(width, directions) inner(directions, directions)"
 
     def __rmatmul__(self, rows: Array) -> Array:
         return self._changed(rows, self.inner)
@@ -117,13 +111,7 @@ class Frame:
 
     __array_ufunc__ = None
 
-    def _check_loaded(self) -> None:
-        """Raise ValueError unless what a file holds could be a frame."""
-        scale, turn = self.scale, self.turn
-        if not isinstance(turn, Stretch) and (turn.ndim != 2 or turn.dtype != float):
-            raise ValueError("its turn is no matrix of float64")
-        if scale.dtype != float or scale.shape != (turn.shape[0],):
-            raise ValueError("its scale does not fit its turn")
+    _shapes = "scale(columns) turn(columns, rank)"
 
     def __rmatmul__(self, rows: Array) -> Array:
         return np.asarray((rows * self.scale) @ self.turn)

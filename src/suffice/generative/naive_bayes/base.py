@@ -98,14 +98,7 @@ class NaiveBayes(SemiSupervised):
     _declared_classes: NDArray[Any] | None = None
     """Labels that `partial_fit` was told to expect."""
 
-    _statistic_parameters: ClassVar[tuple[str, ...]] = ()
-    """Parameters that decide what is summarised; `_summarised_by` keeps what they were."""
-
-    _follows_scaling: ClassVar[bool] = False
-    """Whether the statistic of scaled rows can be made from that of the rows."""
-
-    _column_attributes: ClassVar[tuple[str, ...]] = ()
-    """Fitted float64 arrays of shape (classes, columns)."""
+    _shapes = "class_count_(classes) class_prior_(classes) class_log_prior_(classes)"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -229,16 +222,6 @@ class NaiveBayes(SemiSupervised):
                     f"{name}={theirs[name]!r}: fit both with one"
                 )
 
-    def _check_loaded(self) -> None:
-        """Raise ValueError unless what a file holds could be a fitted model."""
-        learned = vars(self)
-        if "classes_" not in learned:
-            return
-        k, d = len(self.classes_), self.n_features_in_
-        prior = "class_prior_" if "class_prior_" in learned else "class_log_prior_"
-        columns = dict.fromkeys(self._column_attributes, (k, d))
-        self._check_arrays({**columns, prior: (k,), "class_count_": (k,)})
-
     # --- predicting -----------------------------------------------------------------------
 
     def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -274,10 +257,6 @@ class NaiveBayes(SemiSupervised):
     # --- leaving out ----------------------------------------------------------------------
 
     def _leave_one_out(self, block: Block) -> NDArray[np.float64]:
-        """log p(x, y = k) of each row under the model fitted without that row.
-
-        The rows are some of those of the fit.  A class whose only row leaves gets −∞.
-        """
         statistic = self._with_declared(self.statistics_)
         left = left_out(statistic, block)
         prior = self._prior_without(statistic, left)

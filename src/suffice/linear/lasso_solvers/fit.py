@@ -14,13 +14,13 @@ import numpy as np
 
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.one_pass import Solved
+from suffice.fitting.regression import Line
 from suffice.fitting.requests import Found, Gather, Passes
 from suffice.linear.lasso_solvers.from_columns import targets_of_rows
 from suffice.linear.lasso_solvers.from_moments import targets_of
 from suffice.linear.lasso_solvers.path import solve_path
 from suffice.linear.lasso_solvers.sparse_solution import SparseSolution
 from suffice.linear.least_squares.base import MOST_COLUMNS
-from suffice.linear.least_squares.many_penalties import Line
 from suffice.sources import Source
 from suffice.statistics.moments.full import Moments
 

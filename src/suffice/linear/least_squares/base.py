@@ -17,10 +17,11 @@ from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.fitting.one_pass import LARGEST_KEPT_STATISTIC, OnePass, Solved
-from suffice.fitting.regression import Regressor, as_columns
+from suffice.fitting.regression import Line, Regressor, as_columns
 from suffice.fitting.requests import Passes
 from suffice.linear.least_squares.fit import LeastSquaresMinimiser
-from suffice.linear.least_squares.many_penalties import Line
+from suffice.linear.least_squares.leave_one_out import leave_one_out
+from suffice.linear.least_squares.many_penalties import solve_grid
 from suffice.linear.least_squares.normal_equations import (
     NormalEquations,
     is_small,
@@ -90,6 +91,9 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
     _fitted_intercept: bool
     """Whether there is an intercept in the fit; `fit_intercept` may be set anew after it."""
 
+    _follows_scaling = True
+    _solve_grid: ClassVar[Any] = staticmethod(solve_grid)
+
     _has_leverages: ClassVar[bool] = True
     """Whether a prediction without a row follows from the one with it: linear in the target."""
 
@@ -137,6 +141,17 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
         columns = source.n_columns
         enough = columns <= FEW_COLUMNS or source.count_rows() >= columns
         return enough and columns <= MOST_COLUMNS
+
+    def _statistic_size(self, n_columns: int) -> int:
+        return (n_columns + 1) ** 2
+
+    def _leaves_one_out(self, source: Source) -> bool:
+        penalised_alike = not getattr(self, "standardize", False)
+        linear = self._has_leverages and penalised_alike and not source.sparse
+        return linear and self._joins_folds(source)
+
+    def _leave_one_out_of_block(self) -> Callable[[Block], Array]:
+        return leave_one_out(self)
 
     def _is_small(self, source: Source) -> bool:
         columns = source.n_columns + self._n_targets()

@@ -18,10 +18,11 @@ import numpy as np
 
 from suffice.fitting.certificate import Certificate, rounded_down
 from suffice.fitting.one_pass import Solved
+from suffice.fitting.regression import Line
 from suffice.fitting.requests import Found, Gather, Passes
 from suffice.linear.least_squares.by_gradient_descent import squared_descent
 from suffice.linear.least_squares.conjugate_gradients import conjugate_gradients
-from suffice.linear.least_squares.many_penalties import Line, lines_of
+from suffice.linear.least_squares.many_penalties import lines_of
 from suffice.linear.least_squares.more_columns_than_rows import solve_on_rows
 from suffice.linear.least_squares.solve import (
     LeastSquaresSolution,

@@ -9,31 +9,16 @@ is as good as a single fit in float64 must be; the others are solved one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from suffice.fitting.regression import Line
 from suffice.linear.least_squares.normal_equations import NormalEquations, normal_equations, rounded
 from suffice.linear.least_squares.solve import ACCEPTED_ERROR, solve, solve_if_accurate
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.statistics.moments.full import Moments
-
-
-class Line(NamedTuple):
-    """A linear prediction.
-
-    Attributes
-    ----------
-    coef : array of shape (columns, targets)
-    intercept : array of shape (targets,)
-    proved : bool
-        Whether a certificate of it would hold.
-    """
-
-    coef: Array
-    intercept: Array
-    proved: bool = True
 
 
 def checked_alphas(alphas: ArrayLike) -> Array:

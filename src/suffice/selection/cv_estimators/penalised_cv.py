@@ -21,21 +21,20 @@ from sklearn.utils.validation import column_or_1d
 
 from suffice.engines.gather import gather
 from suffice.engines.workers import one_blas_thread
+from suffice.fitting.regression import Line
 from suffice.fitting.transaction import all_or_nothing
 from suffice.linear.elastic_net import ElasticNet
 from suffice.linear.lasso_solvers.from_columns import targets_of_rows
 from suffice.linear.lasso_solvers.from_moments import targets_of
 from suffice.linear.lasso_solvers.path import alpha_grid, solve_path
 from suffice.linear.lasso_solvers.sparse_solution import SparseSolution, Strength
-from suffice.linear.least_squares.many_penalties import Line
 from suffice.numerics.double_double import Array
-from suffice.selection.candidates import Candidate
+from suffice.selection.candidates import Candidate, dressed
 from suffice.selection.cv_estimators.chosen import ChosenModel
-from suffice.selection.folds import Folds
 from suffice.selection.scoring import residuals
 from suffice.selection.search import OnePassSearch, ScikitLearns
 from suffice.selection.splitting import survey
-from suffice.selection.strategy import MOST_STATISTICS, readable_again
+from suffice.selection.strategy import holds_statistics, readable_again
 from suffice.sources import Block, Source
 from suffice.sources.derived.subset import SubsetSource, rows_of
 from suffice.statistics.moments.full import NOTHING, Precision
@@ -100,9 +99,10 @@ class PenalisedCV(ChosenModel):
                 "fit one after the other"
             )
         search = self._search(model, X, y, source, sample_weight)
+        in_moments = model._joins_folds(source) and holds_statistics([model], search.folds)
         try:
             with one_blas_thread():
-                self._choose(search, _affordable(model, source, search.folds))
+                self._choose(search, in_moments)
         except ScikitLearns as told:
             raise told.__cause__ or told from None
         best = self.best_estimator_
@@ -122,7 +122,7 @@ class PenalisedCV(ChosenModel):
             )
         candidate = Candidate(model, (), model)
         return OnePassSearch(
-            [candidate], X, y, source, folds, None, score_weight=weight, passes=passes
+            [candidate], source, folds, None, X, y, score_weight=weight, passes=passes
         )
 
     # --- from moments, or on columns --------------------------------------------------------
@@ -132,7 +132,7 @@ class PenalisedCV(ChosenModel):
         precisions: tuple[Precision, ...] = ("float64", "double-double")
         found = None
         if in_moments:
-            for precision in precisions[search._is_small() :]:
+            for precision in precisions[search._always_exact() :]:
                 found = self._from_moments(search, precision)
                 if found is not None:
                     break
@@ -150,7 +150,7 @@ class PenalisedCV(ChosenModel):
         best = self._model(alpha=self.alpha_, l1_ratio=chosen)
         if in_moments:
             model = search.candidates[0].model
-            candidate = Candidate(best, (), _dressed(best, model))
+            candidate = Candidate(best, (), dressed(best, model))
             self.best_estimator_ = search.best(candidate)
         else:
             self.best_estimator_ = best.fit(search.source)
@@ -278,17 +278,3 @@ class PenalisedCV(ChosenModel):
 
 def _line(solution: SparseSolution) -> Line:
     return Line(solution.coef[:, None], np.array([solution.intercept]))
-
-
-def _affordable(model: ElasticNet, source: Source, folds: Folds) -> bool:
-    """Whether memory holds the moments of every fold."""
-    numbers = (source.n_columns + 1) ** 2
-    return model._joins_folds(source) and 32 * sum(folds.sizes) * numbers <= MOST_STATISTICS
-
-
-def _dressed(best: ElasticNet, prepared: ElasticNet) -> ElasticNet:
-    """A model that has met the rows that another one met."""
-    for name in ("n_features_in_", "feature_names_in_", "_target_shape"):
-        if name in vars(prepared):
-            setattr(best, name, vars(prepared)[name])
-    return best

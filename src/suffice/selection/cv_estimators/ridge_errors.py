@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from suffice.fitting.regression import as_columns
+from suffice.linear.least_squares.leave_one_out import TOO_CLOSE
 from suffice.linear.least_squares.normal_equations import NormalEquations
 from suffice.linear.least_squares.spread import spread
 from suffice.linear.ridge import Ridge
@@ -37,7 +38,6 @@ from suffice.selection.cv_estimators.ridge_rows import (
     errors_on_rows,
     whole,
 )
-from suffice.selection.leave_one_out import TOO_CLOSE
 from suffice.sources import Block, Source
 from suffice.sources.derived.subset import SubsetSource, rows_of
 from suffice.statistics.moments.full import Moments

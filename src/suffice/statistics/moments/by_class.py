@@ -11,7 +11,7 @@ appear in any part: merging unites them, and a class whose last row is taken awa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,19 +55,7 @@ class ClassMoments:
     weight: DoubleDouble
     columns: ColumnMoments
 
-    def _check_loaded(self) -> None:
-        """Raise ValueError unless what a file holds could be moments of some classes."""
-        k = len(self.labels)
-        shapes = (
-            self.labels.shape,
-            self.rows.shape,
-            self.weight.shape,
-            self.columns.count.shape[:1],
-        )
-        if any(shape != (k,) for shape in shapes) or self.columns.count.ndim != 2:
-            raise ValueError("its classes do not fit its columns' moments")
-        if self.rows.dtype != np.int64:
-            raise ValueError("its rows are not counted in 64-bit integers")
+    _shapes = "labels(classes) rows(classes) weight(classes) columns.count(classes, columns)"
 
     @classmethod
     def zero(cls, n_columns: int, precision: Precision = "float64") -> ClassMoments:
@@ -171,6 +159,14 @@ class ClassMoments:
             weight=placed(self.weight, positions, n),
             columns=self.columns.placed(positions, n),
         )
+
+    def columns_seen(self, n_columns: int) -> ColumnMoments:
+        """The moments of the columns over all classes: what a scaler learns from."""
+        return self.total
+
+    def rescaled(self, centre: Array, scale: Array, n_columns: int) -> ClassMoments:
+        """The moments of (x − centre) / scale."""
+        return replace(self, columns=self.columns.rescaled(centre, scale, n_columns))
 
     @cached_property
     def total(self) -> ColumnMoments:

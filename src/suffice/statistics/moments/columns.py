@@ -64,19 +64,30 @@ class ColumnMoments(Scattered):
     magnitude: Array
     roundings: int
 
-    def _check_loaded(self) -> None:
-        """Raise ValueError unless what a file holds could be moments of some columns."""
-        if type(self.roundings) is not int or self.roundings < 0:
-            raise ValueError(f"its roundings are {self.roundings!r}")
-        if self.count.dtype != np.int64 or self.count.ndim not in (1, 2):
-            raise ValueError("its count is not one of 64-bit integers")
-        for name in ("weight", "mean", "mean_rest", "scatter", "magnitude"):
-            value = getattr(self, name)
-            pair = isinstance(value, DoubleDouble)
-            if not pair and (name in ("weight", "mean") or value.dtype != np.float64):
-                raise ValueError(f"its {name} is not of float64 words")
-            if np.shape(value.hi if pair else value) != self.count.shape:
-                raise ValueError(f"its {name} does not fit its count")
+    _shapes = "count(...) weight(...) mean(...) mean_rest(...) scatter(...) magnitude(...)"
+
+    def columns_seen(self, n_columns: int) -> ColumnMoments:
+        """The same: what a scaler learns from."""
+        return self
+
+    def rescaled(self, centre: Array, scale: Array, n_columns: int) -> ColumnMoments:
+        """The moments of (x − centre) / scale, of any groups of rows."""
+        mean = (self.mean - centre + self.mean_rest) / DoubleDouble.of(scale)
+        there = self.count > 0
+        scatter: Any = self.scatter
+        if isinstance(scatter, DoubleDouble):
+            scatter = scatter / DoubleDouble.of(scale) / DoubleDouble.of(scale)
+        else:
+            scatter = scatter / scale / scale
+        return ColumnMoments(
+            count=self.count,
+            weight=self.weight,
+            mean=DoubleDouble(np.where(there, mean.hi, 0.0), np.where(there, mean.lo, 0.0)),
+            mean_rest=np.zeros_like(self.mean_rest),
+            scatter=scatter,
+            magnitude=self.magnitude / scale / scale,
+            roundings=self.roundings + 4,
+        )
 
     @classmethod
     def zero(cls, shape: int | tuple[int, ...], precision: Precision = "float64") -> ColumnMoments:

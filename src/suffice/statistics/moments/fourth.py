@@ -62,15 +62,9 @@ class FourthMoments:
     height: Array
     steps: int
 
-    def _check_loaded(self) -> None:
-        """Raise ValueError unless what a file holds could be moments of some columns."""
-        d = len(self.moments.magnitude)
-        for name, shape in (("third", (d, d)), ("fourth", (d, d)), ("height", (d,))):
-            value = getattr(self, name)
-            if value.shape != shape or value.dtype != np.float64:
-                raise ValueError(f"its {name} does not fit {d} columns")
-        if type(self.steps) is not int or self.steps < 0:
-            raise ValueError(f"its steps are {self.steps!r}")
+    _shapes = (
+        "moments.mean(columns) third(columns, columns) fourth(columns, columns) height(columns)"
+    )
 
     @classmethod
     def zero(cls, n_columns: int, precision: Precision = "float64") -> FourthMoments:
@@ -154,8 +148,10 @@ class FourthMoments:
             steps=max(self.steps, part.steps) + 14,
         )
 
-    def scaled(self, moments: Moments, scale: Array) -> FourthMoments:
-        """Of the columns times a scale; `moments` are theirs up to the second."""
+    def rescaled(self, centre: Array, scale: Array, n_columns: int) -> FourthMoments:
+        """The moments of (x − centre) / scale."""
+        moments = self.moments.rescaled(centre, scale, n_columns)
+        scale = 1 / scale
         squares = np.square(scale)
         third = self.third * squares[:, None] * scale
         fourth = self.fourth * squares[:, None] * squares

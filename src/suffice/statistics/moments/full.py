@@ -254,23 +254,40 @@ class Moments(Scattered):
             return False
         return True
 
-    def _check_loaded(self) -> None:
-        """Raise ValueError unless what a file holds could be moments of some columns."""
-        for name in ("count", "roundings"):
-            number = getattr(self, name)
-            if type(number) is not int or number < 0:
-                raise ValueError(f"its {name} is {number!r}")
-        d = len(self.magnitude)
-        shapes = {"weight": (), "mean": (d,), "mean_rest": (d,), "scatter": (d, d)}
-        for name, shape in shapes.items():
-            value = getattr(self, name)
-            pair = isinstance(value, DoubleDouble)
-            if not pair and (name in ("weight", "mean") or value.dtype != np.float64):
-                raise ValueError(f"its {name} is not of float64 words")
-            if np.shape(value.hi if pair else value) != shape:
-                raise ValueError(f"its {name} does not fit {d} columns")
-        if self.magnitude.shape != (d,) or self.magnitude.dtype != np.float64:
-            raise ValueError("its magnitude is not one of float64 numbers")
+    def columns_seen(self, n_columns: int) -> Any:
+        """The `ColumnMoments` of the first columns: what a scaler learns from."""
+        from suffice.statistics.moments.columns import ColumnMoments
+
+        return ColumnMoments.diagonal(self).at(slice(n_columns))
+
+    def rescaled(self, centre: Array, scale: Array, n_columns: int) -> Moments:
+        """The moments of (x − centre) / scale; columns from `n_columns` on stay as they are."""
+        others = len(self.magnitude) - n_columns
+        centre = np.concatenate([centre, np.zeros(others)])
+        scale = np.concatenate([scale, np.ones(others)])
+        mean = (self.mean - centre + self.mean_rest) / DoubleDouble.of(scale)
+        untouched = np.arange(len(scale)) >= n_columns
+        mean = DoubleDouble(
+            np.where(untouched, self.mean.hi, mean.hi), np.where(untouched, self.mean.lo, mean.lo)
+        )
+        scatter: Any = self.scatter
+        if isinstance(scatter, DoubleDouble):
+            scatter = scatter / DoubleDouble.of(scale[:, None]) / DoubleDouble.of(scale)
+        else:
+            scatter = scatter / scale[:, None] / scale
+        return Moments(
+            count=self.count,
+            weight=self.weight,
+            mean=mean,
+            mean_rest=np.where(untouched, self.mean_rest, 0.0),
+            scatter=scatter,
+            magnitude=self.magnitude / scale / scale,
+            roundings=self.roundings + 4,
+        )
+
+    _shapes = (
+        "weight() mean(columns) mean_rest(columns) scatter(columns, columns) magnitude(columns)"
+    )
 
     @property
     def nbytes(self) -> int:

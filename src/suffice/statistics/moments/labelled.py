@@ -9,7 +9,7 @@ may appear in any part, and one whose last row is taken away is gone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -154,6 +154,15 @@ class LabelledMoments:
         at_once = parts[0].n_columns <= MERGED_AT_ONCE and _are_alike(found, len(parts))
         every = _merged_at_once(found) if at_once else map(merged, found)
         return cls(labels, tuple(every), parts[0].n_columns)
+
+    def columns_seen(self, n_columns: int) -> Any:
+        """The `ColumnMoments` over all classes: what a scaler learns from."""
+        return Moments.merge(self.moments).columns_seen(n_columns)
+
+    def rescaled(self, centre: Array, scale: Array, n_columns: int) -> LabelledMoments:
+        """The moments of (x − centre) / scale."""
+        parts = tuple(part.rescaled(centre, scale, n_columns) for part in self.parts)
+        return replace(self, parts=parts)
 
     def subtract(self, part: LabelledMoments) -> LabelledMoments:
         """The moments of the rows that stay when those of `part` are taken away.

@@ -69,11 +69,7 @@ class PooledMoments(Scattered):
     magnitude: Array
     roundings: int
 
-    def _check_loaded(self) -> None:
-        """Raise ValueError unless what a file holds could be moments of some classes."""
-        self.within._check_loaded()
-        if self.classes.columns.count.shape[1] != len(self.magnitude):
-            raise ValueError("its classes do not fit its scatter")
+    _shapes = "classes.columns.count(classes, columns) scatter(columns, columns) magnitude(columns)"
 
     @classmethod
     def zero(cls, n_columns: int, precision: Precision = "float64") -> PooledMoments:
@@ -188,6 +184,16 @@ class PooledMoments(Scattered):
                 "weights, are not part of the statistic"
             )
         return left_over
+
+    def columns_seen(self, n_columns: int) -> ColumnMoments:
+        """The moments of the columns over all classes: what a scaler learns from."""
+        return self.classes.total
+
+    def rescaled(self, centre: Array, scale: Array, n_columns: int) -> PooledMoments:
+        """The moments of (x − centre) / scale."""
+        within = self.within.rescaled(centre, scale, n_columns)
+        classes = self.classes.rescaled(centre, scale, n_columns)
+        return PooledMoments(classes, within.scatter, within.magnitude, within.roundings)
 
     @property
     def within(self) -> Moments:

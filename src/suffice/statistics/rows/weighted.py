@@ -53,12 +53,10 @@ class WeightedRows:
     X: Floats
     weight: Floats
 
+    _shapes = "X(rows, columns) weight(rows)"
+
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be rows with weights."""
-        if self.X.ndim != 2 or self.weight.shape != self.X.shape[:1]:
-            raise ValueError("its rows and their weights do not belong together")
-        if self.X.dtype != np.float64 or self.weight.dtype != np.float64:
-            raise ValueError("its rows and their weights are not float64 numbers")
         if not within_range(self.X) or not (self.weight > 0).all():
             raise ValueError("its rows are not finite, or their weights not positive")
 
