@@ -21,6 +21,7 @@ from sklearn.preprocessing import OrdinalEncoder
 import suffice
 from suffice import CategoricalNB
 from suffice.bayes import DirichletCategorical
+from suffice.fitting.text_columns import text_queries
 from suffice.sources import as_source
 
 NAMES = np.array(["Köln", "Ulm", "東京", "rain", "a b"], dtype=object)
@@ -328,7 +329,7 @@ def test_save_and_load(tmp_path):
 
 def left_out(model, X, y, weight=None):
     model = model.fit(X, y, weight)
-    source = as_source(model._table(X, False) if isinstance(X, pd.DataFrame) else X, y, weight)
+    source = as_source(text_queries(model, X) if isinstance(X, pd.DataFrame) else X, y, weight)
     return np.concatenate([model._leave_one_out(piece.load()) for piece in source.pieces()])
 
 

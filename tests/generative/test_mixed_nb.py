@@ -22,6 +22,7 @@ from suffice import (
     MultinomialNB,
     PoissonNB,
 )
+from suffice.fitting.text_columns import text_queries
 from suffice.sources import as_source
 
 KINDS = {"on": "bernoulli", "a": "multinomial", "b": "multinomial", "events": "poisson"}
@@ -254,7 +255,7 @@ def test_leaving_one_out():
     table, y = visits(70)
     y[0] = "alone"
     model = MixedNB(KINDS).fit(table, y)
-    source = as_source(model._table(table, False), y)
+    source = as_source(text_queries(model, table), y)
     found = np.concatenate([model._leave_one_out(piece.load()) for piece in source.pieces()])
     for i in range(70):
         rest = np.arange(70) != i

@@ -35,26 +35,32 @@ class GenerativeClassifier(Classifier, OnePass):
     def _log_probabilities(self, rows: Any) -> Array:
         return log_posterior(self._joint(rows))
 
-    # --- leaving out ----------------------------------------------------------------------
-
-    @abstractmethod
     def _leave_one_out(self, block: Block) -> Array:
-        """log p(x, y = k) of each row under the model fitted without that row.
-
-        The rows are some of those of the fit.  A class whose only row leaves gets −∞.
-        """
+        """log p(x, y = k) of each row under the model fitted without that row."""
+        raise NotImplementedError
 
     def _leaves_one_out(self, source: Source) -> bool:
-        # Priors of classes that a row takes with it are an error of that fit.
-        given = (getattr(self, name, None) for name in ("priors", "class_prior"))
-        return all(prior is None for prior in given) and self._joins_folds(source)
+        return leaves_one_out(self, source)
 
     def _leave_one_out_of_block(self) -> Callable[[Block], NDArray[Any]]:
-        def answer(block: Block) -> NDArray[Any]:
-            best = self._leave_one_out(block).argmax(axis=1)
-            return np.stack([np.asarray(block.y), self.classes_[best]], axis=1)
+        return leave_one_out_of_block(self)
 
-        return answer
+
+def leaves_one_out(model: Any, source: Source) -> bool:
+    """Whether a fit without a row differs from that with it by the row alone."""
+    # Priors of classes that a row takes with it are an error of that fit.
+    given = (getattr(model, name, None) for name in ("priors", "class_prior"))
+    return all(prior is None for prior in given) and model._joins_folds(source)
+
+
+def leave_one_out_of_block(model: Any) -> Callable[[Block], NDArray[Any]]:
+    """From a block to its labels, and what the model without each row predicts for it."""
+
+    def answer(block: Block) -> NDArray[Any]:
+        best = model._leave_one_out(block).argmax(axis=1)
+        return np.stack([np.asarray(block.y), model.classes_[best]], axis=1)
+
+    return answer
 
 
 def refuse_undeclared(labels: NDArray[Any], declared: NDArray[Any]) -> None:

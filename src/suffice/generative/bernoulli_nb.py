@@ -16,21 +16,19 @@ classification" (1998).
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from scipy.special import xlogy
-from sklearn.utils._param_validation import Interval
 
 from suffice.bayes import BetaBernoulli
 from suffice.fitting.one_pass import Solved
 from suffice.fitting.requests import Passes
-from suffice.generative.leave_one_out.counts import own_likelihood, rows_that_borrow
+from suffice.generative.leave_one_out.counts import log_likelihood_without
 from suffice.generative.leave_one_out.rows import LeftOut
-from suffice.generative.naive_bayes.count_nb import CountNB
+from suffice.generative.naive_bayes.base import NaiveBayes
 from suffice.generative.naive_bayes.counts import (
     certified,
     present_rows,
@@ -39,6 +37,7 @@ from suffice.generative.naive_bayes.counts import (
     with_borrowed,
 )
 from suffice.generative.naive_bayes.log_linear import log_linear
+from suffice.generative.naive_bayes.parameters import ONE_A_COLUMN, smoothing
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
 from suffice.sources.memory.sparse import csr_on
@@ -46,7 +45,7 @@ from suffice.statistics.counts.sums_by_class import ClassSums
 from suffice.statistics.moments.full import Precision
 
 
-class BernoulliNB(CountNB):
+class BernoulliNB(NaiveBayes):
     """Naive Bayes for columns that are on or off.
 
     Parameters
@@ -102,10 +101,8 @@ class BernoulliNB(CountNB):
     array([[0.297, 0.703]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CountNB._parameter_constraints,
-        "binarize": [None, Interval(Real, 0, None, closed="left")],
-    }
+    _parameter_constraints = {"alpha": ONE_A_COLUMN}
+    _holds = "on or off"
     _statistic_parameters = ("binarize",)
     _saved_private = ("_threshold",)
     _threshold: float | None
@@ -140,25 +137,21 @@ class BernoulliNB(CountNB):
         self.tol = tol
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = False
-        return tags
-
     def _log_prior_density(self) -> float:
         logs = self.feature_log_prob_ + self.absent_log_prob_
-        return weighed(self._pseudo_counts(), logs)
+        return weighed(smoothing(self), logs)
 
     def _passes(self, source: Source) -> Passes:
         self._threshold = self.binarize
         return super()._passes(source)
 
-    def _adopt_private(self, models: Any) -> None:
-        super()._adopt_private(models)
-        self._threshold = models[0]._learned_threshold
-
-    def _summarised_by(self) -> dict[str, Any]:
-        return {"binarize": self._learned_threshold}
+    def _check_alike(self, other: Self) -> None:
+        ours, theirs = self._learned_threshold, other._learned_threshold
+        if ours != theirs:
+            raise ValueError(
+                f"cannot merge models fitted with binarize={ours!r} and binarize={theirs!r}: fit "
+                "both with one"
+            )
 
     @property
     def _learned_threshold(self) -> float | None:
@@ -173,7 +166,7 @@ class BernoulliNB(CountNB):
         return summed(self, block, self._on_or_off(block.X))
 
     def _solve_columns(self, statistic: ClassSums) -> Solved:
-        alpha = self._pseudo_counts()
+        alpha = smoothing(self)
         counts, weight = with_borrowed(statistic, alpha)
         dust = dust_of(statistic)
         own = weight == statistic.cell_weight
@@ -198,20 +191,15 @@ class BernoulliNB(CountNB):
         return log_linear(self._on_or_off(rows), slope, self.absent_log_prob_)
 
     def _log_likelihood_without(self, statistic: ClassSums, left: LeftOut) -> Array:
-        """The row takes its cells from its own class, and from no other."""
-        out, alpha = self._log_likelihood(left.X), self._pseudo_counts()
-        dust = dust_of(statistic)
+        alpha, dust = smoothing(self), dust_of(statistic)
 
         def log_factor(on: Array, weight: Array, x: Any, places: Any) -> Array:
             off, j = difference(weight, on, dust[places]), places[1]
             logs = xlogy(x, on + alpha[j]) + xlogy(1 - x, off + alpha[j])
             return np.asarray(logs - np.log(weight + 2 * alpha[j]))
 
-        cells = left._replace(X=self._on_or_off(left.X))
-        out[np.arange(len(out)), left.codes] = own_likelihood(statistic, cells, log_factor)
-        for row in rows_that_borrow(statistic, left, alpha):
-            out[row] = self._likelihood_by_refit(statistic, left, row)
-        return out
+        cells = self._on_or_off(left.X)
+        return log_likelihood_without(self, statistic, left, log_factor, alpha, cells)
 
 
 def on_or_off(X: Any, threshold: float | None) -> Any:

@@ -13,30 +13,26 @@ and for α = 0.
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval
 
 from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_within, rounded_down
 from suffice.fitting.files.registry import register
 from suffice.fitting.one_pass import Solved
 from suffice.fitting.requests import Passes
-from suffice.fitting.text_columns import TakesText, any_large
+from suffice.generative.leave_one_out.categories import log_likelihood_without
 from suffice.generative.leave_one_out.rows import LeftOut
 from suffice.generative.naive_bayes.base import NaiveBayes
 from suffice.generative.naive_bayes.categories import (
     entries,
     is_coded,
     log_likelihood,
-    log_likelihood_without,
     shares_of,
     unknown,
 )
-from suffice.generative.naive_bayes.smoothing import pseudo_counts
-from suffice.generative.naive_bayes.unlabelled_rows import EM_CONSTRAINTS
+from suffice.generative.naive_bayes.parameters import pseudo_counts
 from suffice.numerics.double_double import UNIT, Array
 from suffice.sources import Block, Source
 from suffice.statistics.counts.values_by_class import ClassValueCounts
@@ -48,7 +44,7 @@ MOST_CELLS = 1 << 27
 """Classes times categories that `min_categories` may ask for."""
 
 
-class CategoricalNB(NaiveBayes, TakesText):
+class CategoricalNB(NaiveBayes):
     """Naive Bayes whose columns hold categories.
 
     Parameters
@@ -107,24 +103,7 @@ class CategoricalNB(NaiveBayes, TakesText):
     (['rain', 'snow', 'sunny'], [[2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "force_alpha": ["boolean"],
-        "fit_prior": ["boolean"],
-        "class_prior": ["array-like", None],
-        "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
-        "prior_alpha": [Interval(Real, 0, None, closed="left")],
-        **EM_CONSTRAINTS,
-        "n_jobs": [None, Integral],
-    }
-    _refit_parameters: ClassVar[tuple[str, ...]] = (
-        "alpha",
-        "force_alpha",
-        "fit_prior",
-        "class_prior",
-        "min_categories",
-        "prior_alpha",
-    )
+    _takes_text = True
     _saved_private = ("_entries", "_values")
     _values: tuple[NDArray[Any], ...]
     """The values of each column that rows of the fit held."""
@@ -252,9 +231,6 @@ class CategoricalNB(NaiveBayes, TakesText):
     def _log_likelihood(self, rows: Any) -> Array:
         return log_likelihood(rows, self._values, self._entries)
 
-    def _large_values(self) -> bool:
-        return any_large(self._values)
-
     def _log_likelihood_without(self, counts: ClassValueCounts, left: LeftOut) -> Array:
         least = self._least(len(counts.values))
-        return log_likelihood_without(counts, *left, self._smoothing(), least)
+        return log_likelihood_without(counts, left, self._smoothing(), least)

@@ -16,24 +16,32 @@ classifiers" (2003).
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from suffice.bayes import DirichletCategorical
 from suffice.fitting.one_pass import Solved
-from suffice.generative.leave_one_out.counts import OwnCells
+from suffice.generative.leave_one_out.counts import OwnCells, by_refit
 from suffice.generative.leave_one_out.rows import LeftOut, log_priors_without
-from suffice.generative.multinomial_nb import log_shares
-from suffice.generative.naive_bayes.count_nb import CountNB
-from suffice.generative.naive_bayes.counts import certified, of_others, weighed
+from suffice.generative.naive_bayes.base import NaiveBayes
+from suffice.generative.naive_bayes.counts import (
+    certified,
+    log_shares,
+    of_others,
+    summed,
+    weighed,
+)
 from suffice.generative.naive_bayes.log_linear import log_linear
+from suffice.generative.naive_bayes.parameters import ONE_A_COLUMN, smoothing
 from suffice.numerics.double_double import UNIT, Array
+from suffice.sources import Block
 from suffice.statistics.counts.sums_by_class import ClassSums
+from suffice.statistics.moments.full import Precision
 
 
-class ComplementNB(CountNB):
+class ComplementNB(NaiveBayes):
     """Naive Bayes for counts that compares each class with all others.
 
     Parameters
@@ -90,19 +98,9 @@ class ComplementNB(CountNB):
     ['spam']
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CountNB._parameter_constraints,
-        "norm": ["boolean"],
-    }
-    _refit_parameters = (
-        "alpha",
-        "force_alpha",
-        "fit_prior",
-        "class_prior",
-        "norm",
-        "prior_alpha",
-    )
-    _maximises_likelihood = False
+    _parameter_constraints = {"alpha": ONE_A_COLUMN}
+    _holds = "counts"
+    _has_likelihood = False
     _shapes = "feature_count_(classes, columns) feature_log_prob_(classes, columns)"
 
     def __init__(
@@ -130,11 +128,14 @@ class ComplementNB(CountNB):
         self.tol = tol
         self.n_jobs = n_jobs
 
+    def _summarize(self, block: Block, precision: Precision) -> ClassSums:
+        return summed(self, block, block.X)
+
     def _solve_columns(self, statistic: ClassSums) -> Solved:
         counts = statistic.sums
         total = counts.sum(axis=0, keepdims=True)
         others = total - counts if statistic.is_exact else of_others(counts)
-        posterior = DirichletCategorical(self._pseudo_counts()).given(others).alpha
+        posterior = DirichletCategorical(smoothing(self)).given(others).alpha
         self.feature_count_, self.feature_all_ = counts.copy(), total[0]
         self.feature_log_prob_ = self._weights(log_shares(posterior))
         error = statistic.error
@@ -185,14 +186,14 @@ class ComplementNB(CountNB):
 
     def _log_likelihood_without(self, statistic: ClassSums, left: LeftOut) -> Array:
         """The row takes its counts from the complements of all classes but its own."""
-        out, alpha = self._log_likelihood(left.X), self._pseudo_counts()
+        out, alpha = self._log_likelihood(left.X), smoothing(self)
         if self.norm and not alpha.all():
             for row in range(len(out)):
-                out[row] = self._likelihood_by_refit(statistic, left, row)
+                out[row] = by_refit(self, statistic, left, row)
             return out
         for k, complement in enumerate(of_others(statistic.sums)):
             rows = np.flatnonzero(left.codes != k)
-            part = LeftOut(left.X[rows], left.codes[rows], left.weight[rows])
+            part = left.at(rows)
             out[rows, k] = self._score_without(complement, alpha, OwnCells(part), part.weight)
         return out
 

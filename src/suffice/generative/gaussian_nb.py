@@ -20,12 +20,10 @@ Reference: Chan, Golub and LeVeque, "Algorithms for computing the sample varianc
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval
 
 from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_within, rounded_down
 from suffice.fitting.files.registry import register
@@ -40,9 +38,8 @@ from suffice.generative.naive_bayes.gaussians import (
     log_densities,
 )
 from suffice.generative.naive_bayes.priors import given_priors
-from suffice.generative.naive_bayes.unlabelled_rows import EM_CONSTRAINTS
 from suffice.numerics.double_double import Array
-from suffice.sources import Block, Source
+from suffice.sources import Block
 from suffice.statistics.moments.by_class import ClassMoments
 from suffice.statistics.moments.columns import ColumnMoments
 from suffice.statistics.moments.full import Precision
@@ -52,9 +49,6 @@ register(ClassMoments)
 
 LARGEST_VARIANCE = 1e307
 """Of a class and column, with ε in it, so that its density has a logarithm."""
-
-SMALL = 1 << 14
-"""Cells up to which a fit is made in double-double at once: it takes no longer."""
 
 
 class GaussianNB(NaiveBayes):
@@ -114,21 +108,6 @@ class GaussianNB(NaiveBayes):
     array([[0.975, 0.014, 0.011]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "priors": ["array-like", None],
-        "var_smoothing": [Interval(Real, 0, None, closed="left")],
-        "tied_variance": ["boolean"],
-        "prior_alpha": [Interval(Real, 0, None, closed="left")],
-        **EM_CONSTRAINTS,
-        "exact": ["boolean"],
-        "n_jobs": [None, Integral],
-    }
-    _refit_parameters: ClassVar[tuple[str, ...]] = (
-        "priors",
-        "var_smoothing",
-        "tied_variance",
-        "prior_alpha",
-    )
     _follows_scaling = True
     _shapes = "theta_(classes, columns) var_(classes, columns) _theta_rest(classes, columns)"
     _saved_private = ("_theta_rest",)
@@ -160,16 +139,11 @@ class GaussianNB(NaiveBayes):
 
     # --- fitting --------------------------------------------------------------------------
 
-    def _is_small(self, source: Source) -> bool:
-        return source.n_rows is not None and source.n_rows * source.n_columns < SMALL
+    def _has_moments(self) -> bool:
+        return True
 
     def _summarize(self, block: Block, precision: Precision) -> ClassMoments:
         return ClassMoments.summarize(block.X, self._labels(block), block.weight, precision)
-
-    def _solve(self, moments: ClassMoments, final: bool) -> Solved | None:
-        solved = super()._solve(moments, final)
-        assert solved is not None
-        return solved.if_enough_digits(moments.precision, final)
 
     def _solve_columns(self, moments: ClassMoments) -> Solved:
         columns, total = moments.columns, moments.total

@@ -10,18 +10,19 @@ one pass, side by side.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval
 
+from suffice.fitting.certificate import Certificate
 from suffice.fitting.files.registry import register
 from suffice.fitting.one_pass import Solved
-from suffice.fitting.text_columns import TakesText
-from suffice.generative.gaussian_nb import SMALL
+from suffice.generative.bernoulli_nb import BernoulliNB
+from suffice.generative.categorical_nb import CategoricalNB
+from suffice.generative.gaussian_nb import GaussianNB
 from suffice.generative.leave_one_out.rows import LeftOut
+from suffice.generative.multinomial_nb import MultinomialNB
 from suffice.generative.naive_bayes.base import NaiveBayes
 from suffice.generative.naive_bayes.column_kinds import (
     KINDS,
@@ -32,13 +33,7 @@ from suffice.generative.naive_bayes.column_kinds import (
     with_named,
 )
 from suffice.generative.naive_bayes.counts import present_rows
-from suffice.generative.naive_bayes.mixed_parts import (
-    MODELS,
-    least_categories,
-    proved_together,
-    unfitted_part,
-)
-from suffice.generative.naive_bayes.unlabelled_rows import EM_CONSTRAINTS
+from suffice.generative.poisson_nb import PoissonNB
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
 from suffice.statistics.moments.full import Precision
@@ -46,8 +41,20 @@ from suffice.statistics.side_by_side import SideBySide
 
 register(SideBySide)
 
+MODELS: dict[str, type[NaiveBayes]] = {
+    "gaussian": GaussianNB,
+    "categorical": CategoricalNB,
+    "bernoulli": BernoulliNB,
+    "multinomial": MultinomialNB,
+    "poisson": PoissonNB,
+}
+"""The model of each kind of column."""
 
-class MixedNB(NaiveBayes, TakesText):
+NOT_OF_PARTS = {"fit_prior", "class_prior", "unlabelled", "max_iter", "tol"}
+"""Parameters that concern the classes, not the columns."""
+
+
+class MixedNB(NaiveBayes):
     """Naive Bayes for numbers, categories and counts side by side.
 
     Parameters
@@ -121,34 +128,7 @@ class MixedNB(NaiveBayes, TakesText):
     [1.5, 2.2]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kinds": [Mapping, list, tuple, np.ndarray, None],
-        "categorical": ["array-like", None],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "beta": [Interval(Real, 0, None, closed="left")],
-        "force_alpha": ["boolean"],
-        "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
-        "binarize": [None, Interval(Real, 0, None, closed="left")],
-        "var_smoothing": [Interval(Real, 0, None, closed="left")],
-        "tied_variance": ["boolean"],
-        "fit_prior": ["boolean"],
-        "class_prior": ["array-like", None],
-        "prior_alpha": [Interval(Real, 0, None, closed="left")],
-        **EM_CONSTRAINTS,
-        "exact": ["boolean"],
-        "n_jobs": [None, Integral],
-    }
-    _refit_parameters: ClassVar[tuple[str, ...]] = (
-        "alpha",
-        "beta",
-        "force_alpha",
-        "min_categories",
-        "var_smoothing",
-        "tied_variance",
-        "fit_prior",
-        "class_prior",
-        "prior_alpha",
-    )
+    _takes_text = True
     _statistic_parameters = ("kinds", "categorical", "binarize")
     _saved_private = ("_kinds", "_threshold")
     _kinds: tuple[str, ...]
@@ -234,7 +214,11 @@ class MixedNB(NaiveBayes, TakesText):
         if kind == "categorical":
             least = least_categories(self.min_categories, columns, len(self._kinds))
             ours["min_categories"] = least
-        return unfitted_part(kind, len(columns), ours)
+        cls = MODELS[kind]
+        shared = (set(cls._get_param_names()) & set(ours)) - NOT_OF_PARTS
+        part: Any = cls(**{name: ours[name] for name in shared})
+        part.n_features_in_ = len(columns)
+        return part
 
     def _log_prior_density(self) -> float:
         return float(sum(part._log_prior_density() for part in self.parts_.values()))
@@ -245,16 +229,13 @@ class MixedNB(NaiveBayes, TakesText):
                 f"cannot merge models whose columns are {list(self._kinds)} and "
                 f"{list(other._kinds)}: fit both with the same kinds"
             )
-        super()._check_alike(other)
-
-    def _summarised_by(self) -> dict[str, Any]:
-        return {"binarize": self._threshold} if "bernoulli" in self._kinds else {}
+        for kind, part in self.parts_.items():
+            part._check_alike(other.parts_[kind])
 
     # --- fitting ----------------------------------------------------------------------------
 
-    def _is_small(self, source: Source) -> bool:
-        few = source.n_rows is not None and source.n_rows * source.n_columns < SMALL
-        return few and "gaussian" in self._kinds
+    def _has_moments(self) -> bool:
+        return "gaussian" in self._kinds
 
     def _summarize(self, block: Block, precision: Precision) -> SideBySide:
         block = present_rows(block)
@@ -270,13 +251,6 @@ class MixedNB(NaiveBayes, TakesText):
                 those = [names[j] for j in self._columns(kind)]
                 raise ValueError(f"{error} (counted among the {kind} columns {those})") from None
         return SideBySide(tuple(parts))
-
-    def _solve(self, statistic: SideBySide, final: bool) -> Solved | None:
-        solved = super()._solve(statistic, final)
-        assert solved is not None
-        if "gaussian" not in self._kinds:
-            return solved  # counts have but one precision
-        return solved.if_enough_digits(statistic.precision, final)
 
     def _solve_columns(self, statistic: SideBySide) -> Solved:
         self.kinds_, self.parts_ = list(self._kinds), {}
@@ -321,8 +295,10 @@ class MixedNB(NaiveBayes, TakesText):
         parts = self.parts_.items()
         return sum(part._noise_of_cells(self._cells(rows, kind)) for kind, part in parts)
 
-    def _large_values(self) -> bool:
-        return "categorical" in self.parts_ and bool(self.parts_["categorical"]._large_values())
+    @property
+    def _values(self) -> Any:
+        parts = vars(self).get("parts_", {})
+        return parts["categorical"]._values if "categorical" in parts else ()
 
     def _log_likelihood_without(self, statistic: SideBySide, left: LeftOut) -> Array:
         out = []
@@ -330,3 +306,36 @@ class MixedNB(NaiveBayes, TakesText):
             mine = left._replace(X=self._cells(left.X, kind))
             out.append(part._log_likelihood_without(one, mine))
         return sum(out[1:], out[0])
+
+
+def least_categories(given: Any, columns: Sequence[int], n_columns: int) -> Any:
+    """Of some of all columns the least numbers of categories, as `CategoricalNB` takes them.
+
+    Parameters
+    ----------
+    given : int, array of shape (n_columns,), or None
+        For all columns.
+    columns : sequence of int
+    n_columns : int
+    """
+    least = np.asarray(given)
+    if least.ndim == 0:
+        return given
+    if least.shape != (n_columns,):
+        raise ValueError(
+            f"'min_categories' should have shape ({n_columns},) when an array-like is "
+            f"provided. Got {least.shape} instead."
+        )
+    return least[list(columns)]
+
+
+def proved_together(parts: Mapping[str, Certificate]) -> Certificate:
+    """What is proved about all parts, from what is about that of each kind."""
+    found = parts.values()
+    return Certificate(
+        all(one.holds for one in found),
+        "; ".join(f"{kind}: {one.claim}" for kind, one in parts.items()),
+        "; ".join(dict.fromkeys(one.path for one in found)),
+        {"digits": min(one.digits for one in found)},
+        tuple(f"{kind}: {note}" for kind, one in parts.items() for note in one.notes),
+    )

@@ -26,14 +26,17 @@ from suffice.bayes import DirichletCategorical
 from suffice.fitting.one_pass import Solved
 from suffice.generative.leave_one_out.counts import OwnCells
 from suffice.generative.leave_one_out.rows import LeftOut
-from suffice.generative.naive_bayes.count_nb import CountNB
-from suffice.generative.naive_bayes.counts import certified, weighed
+from suffice.generative.naive_bayes.base import NaiveBayes
+from suffice.generative.naive_bayes.counts import certified, log_shares, summed, weighed
 from suffice.generative.naive_bayes.log_linear import log_linear
+from suffice.generative.naive_bayes.parameters import ONE_A_COLUMN, smoothing
 from suffice.numerics.double_double import Array
+from suffice.sources import Block
 from suffice.statistics.counts.sums_by_class import ClassSums
+from suffice.statistics.moments.full import Precision
 
 
-class MultinomialNB(CountNB):
+class MultinomialNB(NaiveBayes):
     """Naive Bayes for counts of events, such as words in a document.
 
     Parameters
@@ -87,6 +90,8 @@ class MultinomialNB(CountNB):
            [0., 1., 3.]])
     """
 
+    _parameter_constraints = {"alpha": ONE_A_COLUMN}
+    _holds = "counts"
     _shapes = "feature_count_(classes, columns) feature_log_prob_(classes, columns)"
 
     def __init__(
@@ -112,12 +117,15 @@ class MultinomialNB(CountNB):
         self.tol = tol
         self.n_jobs = n_jobs
 
+    def _summarize(self, block: Block, precision: Precision) -> ClassSums:
+        return summed(self, block, block.X)
+
     def _log_prior_density(self) -> float:
-        return weighed(self._pseudo_counts(), self.feature_log_prob_)
+        return weighed(smoothing(self), self.feature_log_prob_)
 
     def _solve_columns(self, statistic: ClassSums) -> Solved:
         counts = statistic.sums
-        posterior = DirichletCategorical(self._pseudo_counts()).given(counts).alpha
+        posterior = DirichletCategorical(smoothing(self)).given(counts).alpha
         self.feature_count_ = counts.copy()
         self.feature_log_prob_ = log_shares(posterior)
         proved = certified("the log-probabilities", statistic, (posterior, statistic.error))
@@ -145,7 +153,7 @@ class MultinomialNB(CountNB):
 
     def _log_likelihood_without(self, statistic: ClassSums, left: LeftOut) -> Array:
         """The row takes its counts from its own class, whose other events gain a share."""
-        out, alpha = self._log_likelihood(left.X), self._pseudo_counts()
+        out, alpha = self._log_likelihood(left.X), smoothing(self)
         cells, counts = OwnCells(left), statistic.sums
         remaining = np.maximum(cells.own(counts) - cells.weight * cells.x, 0.0)
         events = counts.sum(axis=1)[left.codes] - left.weight * cells.added(cells.x)
@@ -158,15 +166,3 @@ class MultinomialNB(CountNB):
             own = cells.added(np.where(cells.x > 0, cells.x * logs, 0.0))
         out[np.arange(len(own)), left.codes] = own
         return out
-
-
-def log_shares(counts: Array) -> Array:
-    """The logarithm of each number's share of its row; equal shares where all are 0."""
-    total = counts.sum(axis=1, keepdims=True)
-    if not total.all():
-        counts = np.where(total > 0, counts, 1.0)
-        total = counts.sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore"):
-        logs = np.log(counts)
-    logs -= np.log(total)
-    return logs

@@ -20,27 +20,27 @@ Reference: Kim, Seo and Rim, "Poisson naive Bayes for text classification with f
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
-from sklearn.utils._param_validation import Interval
 
 from suffice.bayes import GammaPoisson
 from suffice.fitting.one_pass import Solved
-from suffice.generative.leave_one_out.counts import own_likelihood, rows_that_borrow
+from suffice.generative.leave_one_out.counts import log_likelihood_without
 from suffice.generative.leave_one_out.rows import LeftOut
-from suffice.generative.naive_bayes.count_nb import CountNB
-from suffice.generative.naive_bayes.counts import certified, weighed, with_borrowed
+from suffice.generative.naive_bayes.base import NaiveBayes
+from suffice.generative.naive_bayes.counts import certified, summed, weighed, with_borrowed
 from suffice.generative.naive_bayes.log_linear import log_linear
-from suffice.generative.naive_bayes.smoothing import pseudo_counts
+from suffice.generative.naive_bayes.parameters import ONE_A_COLUMN, pseudo_counts, smoothing
 from suffice.numerics.double_double import Array
+from suffice.sources import Block
 from suffice.statistics.counts.sums_by_class import ClassSums
+from suffice.statistics.moments.full import Precision
 
 
-class PoissonNB(CountNB):
+class PoissonNB(NaiveBayes):
     """Naive Bayes for counts, each with a Poisson distribution in each class.
 
     Parameters
@@ -100,18 +100,8 @@ class PoissonNB(CountNB):
     ['home', 'away']
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CountNB._parameter_constraints,
-        "beta": [Interval(Real, 0, None, closed="left"), "array-like"],
-    }
-    _refit_parameters = (
-        "alpha",
-        "beta",
-        "force_alpha",
-        "fit_prior",
-        "class_prior",
-        "prior_alpha",
-    )
+    _parameter_constraints = {"alpha": ONE_A_COLUMN, "beta": ONE_A_COLUMN}
+    _holds = "counts"
     _shapes = "feature_count_(classes, columns) rate_(classes, columns) coef_(classes, columns)"
 
     def __init__(
@@ -141,7 +131,10 @@ class PoissonNB(CountNB):
 
     def _pseudo(self) -> tuple[Array, Array]:
         """Events and rows of the prior, for each column."""
-        return self._pseudo_counts(), pseudo_counts("beta", self.beta, self.n_features_in_)
+        return smoothing(self), pseudo_counts("beta", self.beta, self.n_features_in_)
+
+    def _summarize(self, block: Block, precision: Precision) -> ClassSums:
+        return summed(self, block, block.X)
 
     def _log_prior_density(self) -> float:
         alpha, beta = self._pseudo()
@@ -197,16 +190,11 @@ class PoissonNB(CountNB):
         return log_linear(rows, self.coef_, -np.nan_to_num(self.rate_))
 
     def _log_likelihood_without(self, statistic: ClassSums, left: LeftOut) -> Array:
-        """The row takes its counts from its own class, and from no other."""
-        out, (alpha, beta) = self._log_likelihood(left.X), self._pseudo()
+        alpha, beta = self._pseudo()
 
         def log_factor(events: Array, weight: Array, x: Any, places: Any) -> Array:
             j = places[1]
             rate = (events + alpha[j]) / (weight + beta[j])
             return np.asarray(xlogy(x, rate) - rate)
 
-        own = own_likelihood(statistic, left, log_factor)
-        out[np.arange(len(out)), left.codes] = own
-        for row in rows_that_borrow(statistic, left, beta):
-            out[row] = self._likelihood_by_refit(statistic, left, row)
-        return out
+        return log_likelihood_without(self, statistic, left, log_factor, beta, left.X)

@@ -31,7 +31,7 @@ DTYPES = {
 
 def check_shapes(loaded: Any) -> None:
     """Raise ValueError unless what a file holds is as its class declares."""
-    shapes, kinds = _declared(type(loaded))
+    shapes, kinds = _declared(type(loaded))  # type: ignore[arg-type]
     lengths: dict[str, Any] = {}
     if not dataclasses.is_dataclass(loaded):
         shapes = {name: words for name, words in shapes.items() if name in vars(loaded)}

@@ -6,6 +6,7 @@ Of a dense block these are all cells, of a CSR matrix its entries: the same form
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.sparse import issparse
 
 from suffice.generative.leave_one_out.rows import LeftOut
 from suffice.numerics.double_double import Array
+from suffice.sources import Block
 from suffice.statistics.counts.sums_by_class import ClassSums
 
 LogFactor = Callable[[Array, Array, Any, Any], Array]
@@ -71,6 +73,48 @@ class OwnCells:
             return np.asarray(values.sum(axis=1))
         added = np.bincount(self.rows, values, minlength=self.n_rows)
         return added.astype(np.float64, copy=False)
+
+
+def log_likelihood_without(
+    model: Any,
+    statistic: ClassSums,
+    left: LeftOut,
+    log_factor: LogFactor,
+    pseudo_weight: Array,
+    cells: Any,
+) -> Array:
+    """log p(x | y = k) of each row where it takes its cells from its own class, and from no other.
+
+    Parameters
+    ----------
+    model : NaiveBayes
+    statistic : ClassSums
+    left : LeftOut
+    log_factor : function of sums, weights, cells and their places
+    pseudo_weight : array of shape (columns,)
+        What a prior adds to the weight of the cells of each column.
+    cells : array or CSR matrix of shape (rows, columns)
+        The rows as the sums count them.
+
+    Returns
+    -------
+    array of shape (rows, classes)
+    """
+    out = model._log_likelihood(left.X)
+    own = own_likelihood(statistic, left._replace(X=cells), log_factor)
+    out[np.arange(len(out)), left.codes] = own
+    for row in rows_that_borrow(statistic, left, pseudo_weight):
+        out[row] = by_refit(model, statistic, left, row)
+    return np.asarray(out)
+
+
+def by_refit(model: Any, statistic: ClassSums, left: LeftOut, row: int) -> Array:
+    """log p(x | y = k) of one row under the statistic without it, without any shortcut."""
+    model, (X, codes, weight) = copy(model), left.at(slice(row, row + 1))
+    gone = Block(X, statistic.labels[codes], weight, row)
+    rest = statistic.subtract(model._summarize(gone, statistic.precision))
+    model._solve_columns(rest.placed(statistic.labels))
+    return np.asarray(model._log_likelihood(X)[0])
 
 
 def own_likelihood(statistic: ClassSums, left: LeftOut, log_factor: LogFactor) -> Array:

@@ -51,37 +51,28 @@ def log_densities_without(
     -------
     array of shape (rows, classes)
     """
-    X, codes, weight = np.ascontiguousarray(left.X, dtype=np.float64), left.codes, left.weight
-    columns, total = moments.columns, moments.total
-    found = gaussians(columns, total, var_smoothing, tied)
+    left = left._replace(X=np.ascontiguousarray(left.X, dtype=np.float64))
+    columns, total, options = moments.columns, moments.total, (var_smoothing, tied)
+    found = gaussians(columns, total, *options)
     centre, alone = far_from_zero(found.theta, found.var)
-    out, doubtful = np.zeros((len(X), len(moments.labels))), np.ones(len(X), np.bool_)
-    if out.size * X.shape[1] >= COMPILED_FROM:
+    out = np.zeros((len(left.X), len(moments.labels)))
+    doubtful = np.ones(len(out), np.bool_)
+    if out.size * left.X.shape[1] >= COMPILED_FROM:
         near, near_total = (replace(one, mean=one.mean - centre) for one in (columns, total))
-        doubtful = _compiled(
-            X - centre, near, near_total, codes, weight, var_smoothing, tied, out
-        )  # fmt: skip
-        doubtful |= (~np.isnan(X[:, alone])).any(axis=1)
+        out, doubtful = _compiled(near, near_total, left._replace(X=left.X - centre), *options)
+        doubtful |= (~np.isnan(left.X[:, alone])).any(axis=1)
     index = np.flatnonzero(doubtful)
     step = max(CELLS_AT_ONCE // max(columns.count.size, 1), 1)
     for start in range(0, len(index), step):
         some = index[start : start + step]
-        rows = X[some], codes[some], weight[some]
-        out[some] = _one_by_one(columns, total, *rows, var_smoothing, tied)
+        out[some] = _one_by_one(columns, total, left.at(some), *options)
     return out
 
 
 def _compiled(
-    X: Array,
-    columns: ColumnMoments,
-    total: ColumnMoments,
-    codes: Any,
-    weight: Array,
-    var_smoothing: float,
-    tied: bool,
-    out: Array,
-) -> NDArray[np.bool_]:
-    """Add the log-densities to `out`; return which rows they are not good enough for."""
+    columns: ColumnMoments, total: ColumnMoments, left: LeftOut, var_smoothing: float, tied: bool
+) -> tuple[Array, NDArray[np.bool_]]:
+    """The log-densities, and which rows they are not good enough for."""
     known = np.flatnonzero(total.count)
     found = gaussians(columns, total, var_smoothing, tied)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -92,35 +83,31 @@ def _compiled(
     order = known[np.argsort(-var_of_all[known], kind="stable")]
     # Where a class has no value, it goes by all rows: the kernel does not.
     borrowed = (total.count > 0) & (columns.count == 0).any(axis=0)
-    doubtful = np.asarray((~np.isnan(X[:, borrowed])).any(axis=1))
+    doubtful = np.asarray((~np.isnan(left.X[:, borrowed])).any(axis=1))
+    out = np.zeros((len(doubtful), len(columns.count)))
     run = add_tied_densities_without if tied else add_log_densities_without
+    X, codes, weight = left
     run(
         X, codes, np.argsort(codes, kind="stable"), np.ascontiguousarray(weight),
         columns.mean.round(), var, inverse,
         total.mean.round(), var_of_all, inverse_of_all, order,
         var_smoothing, float(found.epsilon), RISK, out, doubtful,
     )  # fmt: skip
-    return doubtful
+    return out, doubtful
 
 
 def _one_by_one(
-    columns: ColumnMoments,
-    total: ColumnMoments,
-    X: Array,
-    codes: Any,
-    weight: Array,
-    var_smoothing: float,
-    tied: bool,
+    columns: ColumnMoments, total: ColumnMoments, left: LeftOut, var_smoothing: float, tied: bool
 ) -> Array:
-    rows, n_classes = np.arange(len(X)), len(columns.count)
-    gone = _single_rows(X, weight, columns)
-    remaining = total.at(None).at(np.zeros(len(X), np.int64)).subtract(gone)
-    every = columns.at(np.tile(np.arange(n_classes), (len(X), 1)))
-    own = _without_specks(columns.at(codes).subtract(gone))
+    rows, n_classes = np.arange(len(left.X)), len(columns.count)
+    gone = _single_rows(left.X, left.weight, columns)
+    remaining = total.at(None).at(np.zeros(len(rows), np.int64)).subtract(gone)
+    every = columns.at(np.tile(np.arange(n_classes), (len(rows), 1)))
+    own = _without_specks(columns.at(left.codes).subtract(gone))
     for whole, part in zip(_words(every), _words(own), strict=True):
-        whole[rows, codes] = part
+        whole[rows, left.codes] = part
     found = gaussians(every, remaining, var_smoothing, tied)
-    return log_densities(X, found.theta, found.rest, found.var)
+    return log_densities(left.X, found.theta, found.rest, found.var)
 
 
 def _without_specks(moments: ColumnMoments) -> ColumnMoments:
@@ -131,23 +118,17 @@ def _without_specks(moments: ColumnMoments) -> ColumnMoments:
 
 def _single_rows(X: Array, weight: Array, like: ColumnMoments) -> ColumnMoments:
     """Each row as the moments of a part, of shape (rows, columns)."""
-    zero = ColumnMoments.zero(X.shape, like.precision)
     there = ~np.isnan(X) & (weight > 0)[:, None]
-    return ColumnMoments(
+    return replace(
+        ColumnMoments.zero(X.shape, like.precision),
         count=there.astype(np.int64),
         weight=DoubleDouble.of(np.where(there, weight[:, None], 0.0)),
         mean=DoubleDouble.of(np.where(there, X, 0.0)),
-        mean_rest=zero.mean_rest,
-        scatter=zero.scatter,
-        magnitude=zero.magnitude,
-        roundings=0,
     )
 
 
 def _words(moments: ColumnMoments) -> list[Any]:
     """The arrays that moments are made of."""
-    values = [moments.weight, moments.mean, moments.scatter]
-    pairs = [v for v in values if isinstance(v, DoubleDouble)]
-    plain = [v for v in values if not isinstance(v, DoubleDouble)]
-    words = [word for pair in pairs for word in (pair.hi, pair.lo)]
-    return [moments.count, moments.mean_rest, moments.magnitude, *words, *plain]
+    values: list[Any] = [moments.weight, moments.mean, moments.scatter]
+    words = [w for v in values for w in ((v.hi, v.lo) if isinstance(v, DoubleDouble) else (v,))]
+    return [moments.count, moments.mean_rest, moments.magnitude, *words]

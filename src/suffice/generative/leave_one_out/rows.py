@@ -35,6 +35,10 @@ class LeftOut(NamedTuple):
     codes: NDArray[np.int64]
     weight: Array
 
+    def at(self, index: Any) -> LeftOut:
+        """Some of the rows."""
+        return LeftOut(self.X[index], self.codes[index], self.weight[index])
+
 
 def left_out(statistic: Any, block: Block) -> LeftOut:
     """The rows of a block that was part of a statistic by class."""
@@ -57,7 +61,7 @@ def log_priors_without(
 
     Parameters
     ----------
-    statistic : ClassStatistic
+    statistic : statistic by class
     left : LeftOut
     given : array of shape (classes,), optional
         Fixed probabilities of the classes; by default their shares of the remaining weight.
@@ -69,24 +73,13 @@ def log_priors_without(
     array of shape (rows, classes)
     """
     codes, weight = left.codes, left.weight
-    if len(weight) and (weight == weight[0]).all():
-        # The same for all rows of a class.
-        every = np.arange(len(statistic.labels))
-        weights = np.full(len(every), weight[0])
-        return _log_priors(statistic, every, weights, given, prior_alpha)[codes]
-    return _log_priors(statistic, codes, weight, given, prior_alpha)
-
-
-def _log_priors(
-    statistic: Any, codes: NDArray[np.int64], weight: Array, given: Array | None, alpha: float
-) -> Array:
     rows = np.arange(len(codes))
     gone = (statistic.rows[codes] == 1) & (weight > 0)
     with np.errstate(divide="ignore"):
         if given is None:
             count = np.tile(statistic.weight.round(), (len(codes), 1))
             count[rows, codes] = np.maximum(count[rows, codes] - weight, 0.0)
-            count = count + alpha if alpha < np.inf else np.ones(count.shape)
+            count = count + prior_alpha if prior_alpha < np.inf else np.ones(count.shape)
             count[rows[gone], codes[gone]] = 0.0
             out = np.log(count) - np.log(np.maximum(count.sum(axis=1, keepdims=True), TINY))
         else:

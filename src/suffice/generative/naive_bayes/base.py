@@ -6,13 +6,15 @@ with nₖ the weight of class k, n that of all K classes, and a = `prior_alpha`.
 columns are independent; so a missing cell is integrated out by leaving its factor away, in a
 fit as in a prediction.
 
-**What a model provides** on top of `NaiveBayes`:
+**What a model provides** on top of `NaiveBayes`, about its columns alone:
 
-* constructor parameters, among them `prior_alpha` and `n_jobs`; and either `fit_prior` and
-  `class_prior`, as scikit-learn's discrete models have them, or a `_given_prior` of its own;
-* `_summarize(block, precision)`, a statistic of the rows by class, see `ClassStatistic`.  It takes
-  the classes from `self._labels(block)` and the weights from `block.weight`: a row whose class is
-  known by probabilities alone is summarised once for each class, with a part of its weight;
+* constructor parameters of those in `suffice.generative.naive_bayes.parameters`;
+* `_summarize(block, precision)`, a statistic of the rows by class.  It takes the classes from
+  `self._labels(block)` and the weights from `block.weight`: a row whose class is known by
+  probabilities alone is summarised once for each class, with a part of its weight.  Besides
+  `merge` and `subtract`, a statistic has sorted `labels`, the `rows` and the `weight` of each
+  class, the `count` of all rows, a `precision`, and `placed(labels)`, the same among more classes;
+  a class whose last row is taken away is gone;
 * `_solve_columns(statistic)`: from a statistic whose labels are `self.classes_` (some may be
   without rows) sets what is learned about the columns, and returns a certificate with the
   objective −Σ w log p(x | y), to which the prior's part is added here;
@@ -20,18 +22,20 @@ fit as in a prediction.
   shape (rows, classes);
 * `_log_likelihood_without(statistic, left)`: the same for each row under the model without
   that row; see `suffice.generative.leave_one_out.rows`;
-* `_log_prior_density()`: log p(θ) of the smoothing, and the parameters `unlabelled`, `max_iter`
-  and `tol`, for `suffice.generative.naive_bayes.unlabelled_rows`.
+* `_log_prior_density()`: log p(θ) of the smoothing, for EM over unlabelled rows.
+
+So a model of columns of several kinds is made of models of one kind each (`MixedNB`).
 
 The prior is kept as `class_log_prior_`, unless `_set_prior` and `_log_prior` say otherwise.
 """
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, Self
+from collections.abc import Callable, Sequence
+from functools import partial
+from inspect import signature
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,14 +43,33 @@ from scipy.sparse import issparse
 
 from suffice.bayes import DirichletCategorical
 from suffice.engines.passes import map_rows
-from suffice.fitting.one_pass import Solved
+from suffice.fitting.classification import Classifier
+from suffice.fitting.em import EM_STEP
+from suffice.fitting.one_pass import OnePass, Solved
 from suffice.fitting.requests import Passes
+from suffice.fitting.text_columns import (
+    any_large,
+    is_table,
+    text_queries,
+    text_source,
+    unless_rounded,
+)
 from suffice.fitting.transaction import all_or_nothing
-from suffice.generative.base import refuse_undeclared
+from suffice.generative.base import (
+    leave_one_out_of_block,
+    leaves_one_out,
+    refuse_undeclared,
+)
 from suffice.generative.leave_one_out.rows import LeftOut, left_out, log_priors_without
+from suffice.generative.naive_bayes.parameters import ACCEPTED, OF_ROWS
 from suffice.generative.naive_bayes.priors import given_priors
-from suffice.generative.naive_bayes.unlabelled_rows import SemiSupervised
-from suffice.numerics.double_double import Array, DoubleDouble
+from suffice.generative.naive_bayes.unlabelled_rows import (
+    GuessedLabels,
+    are_unlabelled,
+    with_filled,
+)
+from suffice.numerics.double_double import Array
+from suffice.numerics.log_posterior import log_posterior
 from suffice.sources import Block, Source, as_source
 from suffice.sources.base import block_rows
 from suffice.sources.derived.long_blocks import with_long_blocks
@@ -54,28 +77,11 @@ from suffice.sources.memory.sparse import canonical_csr
 from suffice.statistics.counts.labels import coded, united
 from suffice.statistics.moments.full import NOTHING, Precision
 
-
-class ClassStatistic(Protocol):
-    """What the statistic of a naive Bayes model has, whatever it knows about the columns.
-
-    Besides `merge` and `subtract`: sorted labels, the rows and the weight of each class, and
-    `placed`, the same among more classes.  A class whose last row is taken away is gone.
-    """
-
-    @property
-    def labels(self) -> NDArray[Any]: ...
-    @property
-    def rows(self) -> NDArray[np.int64]: ...
-    @property
-    def weight(self) -> DoubleDouble: ...
-    @property
-    def count(self) -> int: ...
-    @property
-    def precision(self) -> Precision: ...
-    def placed(self, labels: NDArray[Any]) -> Self: ...
+SMALL = 1 << 14
+"""Cells up to which moments are made in double-double at once: it takes no longer."""
 
 
-class NaiveBayes(SemiSupervised):
+class NaiveBayes(Classifier, OnePass):
     """Base of the naive Bayes models; the module's text says what a model provides.
 
     Attributes
@@ -85,8 +91,13 @@ class NaiveBayes(SemiSupervised):
     class_count_ : array of shape (classes,)
         Weight of the rows of each class.
     class_log_prior_ : array of shape (classes,)
+    n_iter_ : int
+        Steps of EM; 1 where every row is labelled.
     """
 
+    unlabelled: Any
+    max_iter: int
+    tol: float
     prior_alpha: float
     fit_prior: bool = True
     """Whether the prior is learned; where it is not, nor given, it is the same for all classes."""
@@ -99,10 +110,34 @@ class NaiveBayes(SemiSupervised):
     """Labels that `partial_fit` was told to expect."""
 
     _shapes = "class_count_(classes) class_prior_(classes) class_log_prior_(classes)"
+    _follows_scaling = False
+
+    _leaves_one_out = leaves_one_out
+    _leave_one_out_of_block = leave_one_out_of_block
+
+    _holds: ClassVar[str] = "numbers"
+    """What columns hold; of "counts" and of "on or off", most may be zeros that are not stored."""
+
+    _has_likelihood: ClassVar[bool] = True
+    """Whether a fit is the maximum of a likelihood, and so EM climbs."""
+
+    _values: Any = ()
+    """What is learned of categorical columns: the values of each."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        names = signature(cls).parameters
+        known = {**ACCEPTED, **OF_ROWS, **vars(cls).get("_parameter_constraints", {})}
+        cls._parameter_constraints = {name: known[name] for name in names if name in known}
+        cls._refit_parameters = tuple(name for name in names if name in ACCEPTED)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.positive_only = self._holds == "counts"
+        tags.input_tags.sparse = self._holds in ("counts", "on or off")
+        tags.classifier_tags.poor_score = tags.input_tags.sparse
+        tags.input_tags.categorical = tags.input_tags.string = self._takes_text
         return tags
 
     # --- what a model provides ------------------------------------------------------------
@@ -118,6 +153,22 @@ class NaiveBayes(SemiSupervised):
     @abstractmethod
     def _log_likelihood_without(self, statistic: Any, left: LeftOut) -> Array:
         """log p(x | y = k) of each row, under the statistic without that row."""
+
+    def _log_prior_density(self) -> float:
+        """log p(θ) of what is learned about the columns, up to a constant: of its pseudo-counts."""
+        return 0.0
+
+    def _noise_of_cells(self, rows: Any) -> Any:
+        """What is added to log p(x | y = k) so that a fit is the maximum of the likelihood."""
+        return 0.0
+
+    def _has_moments(self) -> bool:
+        """Whether the statistic has two precisions: counts have but one."""
+        return False
+
+    def _categorical(self) -> Sequence[int]:
+        """The columns whose values must not be mistaken for each other."""
+        return range(self.n_features_in_)
 
     def _given_prior(self, n_classes: int) -> Array | None:
         """Probabilities of the classes that are fixed from the start; None if there are none."""
@@ -142,12 +193,59 @@ class NaiveBayes(SemiSupervised):
 
     # --- fitting --------------------------------------------------------------------------
 
+    def _checked_source(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Source:
+        text = self._takes_text and is_table(X) and 0 not in getattr(X, "shape", ())
+        check = partial(text_source, self) if text else super()._checked_source
+        found = None if isinstance(X, Source) else with_filled(y, self.unlabelled)
+        if found is None:
+            return check(X, y, sample_weight, reset)
+        filled, labels = found
+        source: Any = check(X, filled, sample_weight, reset)
+        source.y = labels
+        return source
+
+    def _labels(self, block: Block) -> NDArray[Any]:
+        labels = super()._labels(block)
+        if are_unlabelled(labels, self.unlabelled).any():
+            raise ValueError(
+                "unlabelled rows can be learned from in a fit alone: it has to go over all rows "
+                "again and again"
+            )
+        return labels
+
     def _passes(self, source: Source) -> Passes:
         self._declared_classes = self.__dict__.pop("_expected_classes", None)
-        return super()._passes(source)
+        self.n_iter_ = 1
+        if self.unlabelled is None:
+            return (yield from super()._passes(source))
+        self.__dict__.pop("statistics_", None)
+        precisions: tuple[Precision, ...] = ("float64", "double-double")
+        for precision in precisions[self._always_exact(source) :]:
+            found = yield from GuessedLabels(self, precision).passes()
+            if found is not None:
+                return found
+        raise RuntimeError(f"{type(self).__name__} was not solved, not even in double-double")
+
+    def _joins_folds(self, source: Source) -> bool:
+        return self.unlabelled is None
+
+    def _kept(self) -> Any:
+        if EM_STEP in self.trace_.step:
+            raise ValueError(
+                f"{type(self).__name__} was fitted to unlabelled rows too, whose classes it "
+                "guessed from all rows: it cannot be updated, merged or refitted, nor forget; fit "
+                "it again"
+            )
+        return super()._kept()
 
     def _pass(self, source: Source, summarize: Callable[[Block], Any]) -> Any:
+        if self._takes_text:
+            summarize = unless_rounded(source, self._categorical(), summarize)
         return super()._pass(with_long_blocks(source), summarize)
+
+    def _is_small(self, source: Source) -> bool:
+        few = source.n_rows is not None and source.n_rows * source.n_columns < SMALL
+        return few and self._has_moments()
 
     def _solve(self, statistic: Any, final: bool) -> Solved | None:
         if not statistic.count:
@@ -158,7 +256,8 @@ class NaiveBayes(SemiSupervised):
         self._set_prior(count, self._given_prior(len(count)))
         certificate, objective, _ = self._solve_columns(statistic)
         there = count > 0
-        return Solved(certificate, objective - float(count[there] @ self._log_prior()[there]))
+        solved = Solved(certificate, objective - float(count[there] @ self._log_prior()[there]))
+        return solved.if_enough_digits(statistic.precision, final or not self._has_moments())
 
     def _with_declared(self, statistic: Any) -> Any:
         """The statistic with the classes that `partial_fit` was told to expect."""
@@ -203,24 +302,8 @@ class NaiveBayes(SemiSupervised):
 
     def _adopt_private(self, models: Any) -> None:
         declared = [m._declared_classes for m in models if m._declared_classes is not None]
-        self._declared_classes = None
-        if declared:
-            known = [m.classes_ for m in models]
-            self._declared_classes = united([*declared, *known])
-
-    def _summarised_by(self) -> dict[str, Any]:
-        """What decided what was summarised, as it was then, by the name of the parameter."""
-        return {}
-
-    def _check_alike(self, other: Self) -> None:
-        # What is set after a fit must not hide that the statistics count different things.
-        theirs = other._summarised_by()
-        for name, ours in self._summarised_by().items():
-            if ours != theirs[name]:
-                raise ValueError(
-                    f"cannot merge models fitted with {name}={ours!r} and "
-                    f"{name}={theirs[name]!r}: fit both with one"
-                )
+        known = [m.classes_ for m in models]
+        self._declared_classes = united([*declared, *known]) if declared else None
 
     # --- predicting -----------------------------------------------------------------------
 
@@ -247,7 +330,17 @@ class NaiveBayes(SemiSupervised):
                 return function(rows)
             return map_rows(as_source(rows), lambda block: function(block.X), self._n_jobs())
 
+        if self._takes_text and is_table(X):
+            return by_blocks(text_queries(self, X))
+        if isinstance(X, Source) and any_large(self._values):
+            return super()._apply(X, unless_rounded(X, self._categorical(), by_blocks))
         return super()._apply(X, by_blocks)
+
+    def _predicted(self, rows: Any) -> NDArray[Any]:
+        return self.classes_[np.argmax(self._joint(rows), axis=1)]
+
+    def _log_probabilities(self, rows: Any) -> Array:
+        return log_posterior(self._joint(rows))
 
     def _joint(self, rows: Any) -> Array:
         joint = self._log_likelihood(rows)
@@ -269,11 +362,3 @@ class NaiveBayes(SemiSupervised):
         given = self._given_prior(len(statistic.labels))
         smoothing = self.prior_alpha if self.fit_prior else np.inf
         return log_priors_without(statistic, left, given, smoothing)
-
-    def _likelihood_by_refit(self, statistic: Any, left: LeftOut, row: int) -> Array:
-        """log p(x | y = k) of one row under the statistic without it, without any shortcut."""
-        model, at = copy.copy(self), slice(row, row + 1)
-        gone = Block(left.X[at], statistic.labels[left.codes[at]], left.weight[at], row)
-        rest = statistic.subtract(self._summarize(gone, statistic.precision))
-        model._solve_columns(rest.placed(statistic.labels))
-        return model._log_likelihood(left.X[at])[0]

@@ -1,4 +1,4 @@
-"""Shares of categories in each class: from counts, of rows, and without one row.
+"""Shares of categories in each class: from counts, and of rows.
 
     p(xⱼ = v | y = k) = (Nₖⱼᵥ + α) / (nₖⱼ + Kⱼ α)
 
@@ -24,7 +24,7 @@ from suffice.bayes import log_smoothed_share
 from suffice.kernels.sums.categories import add_entries, place_cells
 from suffice.numerics.double_double import Array
 from suffice.sources import Columns
-from suffice.statistics.counts.cells import COMPILED_FROM, integers_where_whole
+from suffice.statistics.counts.cells import COMPILED_FROM
 from suffice.statistics.counts.distinct import locate
 from suffice.statistics.counts.values_by_class import ClassValueCounts, starts
 
@@ -78,10 +78,10 @@ class Shares(NamedTuple):
 def shares_of(counts: ClassValueCounts, least: NDArray[np.int64]) -> Shares:
     """The counts as float64, with the sums over each column."""
     weights, first = counts.weights.round(), counts.first
-    return Shares(weights, _by_column(weights, first), n_categories(counts.values, least), first)
+    return Shares(weights, by_column(weights, first), n_categories(counts.values, least), first)
 
 
-def _by_column(cells: NDArray[Any], first: NDArray[np.int64]) -> NDArray[Any]:
+def by_column(cells: NDArray[Any], first: NDArray[np.int64]) -> NDArray[Any]:
     """Sums over the values of each column: shape (classes, columns)."""
     # One place more: a column without values may be the last.
     padded = np.concatenate([cells, np.zeros((len(cells), 1), cells.dtype)], axis=1)
@@ -172,114 +172,3 @@ def log_likelihood(rows: Any, values: Values, table: Array) -> Array:
             for at in found.T:
                 out[some] += np.where((at < 0)[:, None], 0.0, table[at])
     return out
-
-
-# --- leaving out ---------------------------------------------------------------------------
-
-
-def log_likelihood_without(
-    counts: ClassValueCounts,
-    rows: Any,
-    codes: NDArray[np.int64],
-    weight: Array,
-    alpha: float,
-    least: NDArray[np.int64],
-) -> Array:
-    """The same of each row under the counts without that row.
-
-    A row takes its weight from N and n of its own class.  Where no other row holds a value of it,
-    that value is unknown without it, and K may fall: for all classes.
-
-    Parameters
-    ----------
-    counts : ClassValueCounts
-        Of rows among which are these.
-    rows : array or Columns of shape (rows, columns)
-    codes : int64 array of shape (rows,)
-        The class of each row.
-    weight : array of shape (rows,)
-        A row of weight 0 was not there.
-    alpha : float
-    least : int64 array of shape (columns,)
-        Least K of each column.
-    """
-    shares = shares_of(counts, least)
-    table, holders = entries(shares, alpha), counts.counts.sum(axis=0)
-    found = places(rows, counts.values)
-    cells = _by_column(counts.counts, shares.first)
-    out = np.zeros((len(codes), len(counts.labels)))
-    every = np.arange(len(codes))
-    for j, at in enumerate(found.T):
-        there = (at >= 0) & (at < shares.first[-1])
-        own = there & (weight > 0)
-        one = table[at]
-        if own.any():
-            here, k, w = at[own], codes[own], weight[own]
-            one[every[own], k] = _own(shares, counts.counts, cells, j, here, k, w, alpha)
-            alone = np.flatnonzero(own)[holders[here] == 1]
-            one[alone] = _alone(shares, counts, cells, j, at[alone], codes[alone], weight[alone],
-                                alpha, least[j])  # fmt: skip
-            if alpha == 0:
-                one[own] = _borrowed(one[own], shares, cells, j, here, k, w, holders)
-        out += np.where((at < 0)[:, None], 0.0, one)
-    return out
-
-
-def _own(
-    shares: Shares, held: Any, cells: Any, j: int, at: Any, k: Any, w: Array, alpha: float
-) -> Array:
-    """The log-share of each row's value in its own class, without it."""
-    count = np.where(held[k, at] == 1, 0.0, np.maximum(shares.held[k, at] - w, 0.0))
-    total = np.where(cells[k, j] == 1, 0.0, shares.total[k, j] - w)
-    return log_share(count, total, shares.size[j], alpha)
-
-
-def _alone(
-    shares: Shares,
-    counts: ClassValueCounts,
-    cells: Any,
-    j: int,
-    at: Any,
-    k: Any,
-    w: Array,
-    alpha: float,
-    least: Any,
-) -> Array:
-    """The log-shares in all classes of values that only the row itself holds."""
-    out = np.zeros((len(at), len(counts.labels)))
-    if alpha == 0 or not len(at) or cells[:, j].sum() == 1:
-        return out
-    total = np.tile(shares.total[:, j], (len(at), 1))
-    every = np.arange(len(at))
-    total[every, k] = np.where(cells[k, j] == 1, 0.0, total[every, k] - w)
-    size = _sizes_without(counts.values[j])[at - shares.first[j]]
-    return log_share(out, total, np.maximum(size, least)[:, None], alpha)
-
-
-def _sizes_without(values: NDArray[Any]) -> NDArray[np.int64]:
-    """For each value of a column, K when it is gone."""
-    coded = is_coded(values)
-    sizes = np.full(len(values), int(values[-1]) + 1 if coded else len(values) - 1)
-    if values.dtype == object:
-        return sizes
-    # Only a value at an end, or the last that is not whole, can change what the column is.
-    odd = [0, len(values) - 1]
-    if values.dtype.kind == "f":
-        fractions = np.flatnonzero(np.floor(values) != values)
-        odd += fractions.tolist() if len(fractions) == 1 else []
-    for i in odd:
-        rest = integers_where_whole(np.delete(values, i))
-        sizes[i] = int(rest[-1]) + 1 if is_coded(rest) else len(rest)
-    return sizes
-
-
-def _borrowed(
-    one: Array, shares: Shares, cells: Any, j: int, at: Any, k: Any, w: Array, holders: Any
-) -> Array:
-    """Without smoothing: the shares of all classes where one has no value in the column."""
-    total, count = shares.total[:, j].sum() - w, np.maximum(shares.held[:, at].sum(axis=0) - w, 0.0)
-    alone = holders[at] == 1
-    pooled = np.where(alone, 0.0, log_share(np.where(alone, 0.0, count), total, 0, 0.0))
-    empty = np.tile(cells[:, j] == 0, (len(at), 1))
-    empty[np.arange(len(at)), k] = cells[k, j] == 1
-    return np.where(empty & ~alone[:, None], pooled[:, None], one)

@@ -56,11 +56,9 @@ def categorical_columns(source: Source, X: Any = None) -> tuple[bool, ...]:
 
 def _of_booleans(X: Any, j: int) -> bool:
     """Whether a column of objects holds booleans, and no other values."""
-    there = (
-        ()
-        if X is None or isinstance(X, Source)
-        else [row[j] for row in X if not is_missing(row[j])]
-    )
+    if X is None or isinstance(X, Source):
+        return False
+    there = [row[j] for row in X if not is_missing(row[j])]
     return bool(there) and all(isinstance(value, (bool, np.bool_)) for value in there)
 
 

@@ -44,6 +44,18 @@ def weighed(counts: Array, logs: Array) -> float:
         return total if np.isfinite(total) else float(np.where(counts > 0, counts * logs, 0).sum())
 
 
+def log_shares(counts: Array) -> Array:
+    """The logarithm of each number's share of its row; equal shares where all are 0."""
+    total = counts.sum(axis=1, keepdims=True)
+    if not total.all():
+        counts = np.where(total > 0, counts, 1.0)
+        total = counts.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        logs = np.log(counts)
+    logs -= np.log(total)
+    return logs
+
+
 def of_others(table: Array) -> Array:
     """For each class, the sum over all others: by prefixes and suffixes, so nothing cancels."""
     out = np.zeros(table.shape)

@@ -1,131 +1,77 @@
-"""Classifiers of which some rows have no label: which rows these are, and what follows for a model.
+"""Rows without a label: which these are, and how a naive Bayes model learns from them by EM.
 
-They are learned from by EM (`suffice.fitting.em`), which goes over all
-rows again and again: a model fitted that way keeps the statistic of guessed labels, which cannot
-be updated, merged or refitted.
+    maximise over the parameters θ:   Σ w log p(x, y; θ)  +  Σ w log Σₖ p(x, y = k; θ)  +  log p(θ)
+                                      labelled rows          unlabelled rows
+
+from the model of the labelled rows alone (`suffice.fitting.em`).  Smoothing by pseudo-counts is the
+prior p(θ).  The ε in the variances u of Gaussians is noise of the cells, in the mean over which
+each has the log-density log N(x; θ, u) − ε/2u: u = v + ε is the maximum of these, and EM goes
+by them.
+
+Reference: Nigam, McCallum, Thrun and Mitchell, "Text classification from labeled and unlabeled
+documents using EM" (2000).
 """
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from collections.abc import Generator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
+from scipy.special import logsumexp
 from sklearn.utils.validation import column_or_1d
 
 from suffice.fitting.categories import is_missing
-from suffice.fitting.em import EM_STEP, NO_LABELS, Climb
-from suffice.fitting.requests import Passes
-from suffice.generative.base import GenerativeClassifier
-from suffice.sources import Block, Source
+from suffice.fitting.certificate import Certificate
+from suffice.fitting.em import Expected, ascended, soft_blocks
+from suffice.fitting.requests import Found, Pass, Request, needed
+from suffice.numerics.double_double import Array
+from suffice.numerics.log_posterior import log_posterior
+from suffice.sources import Block
+from suffice.sources.derived.subset import rows_of
 from suffice.sources.memory.target import plain_array
+from suffice.statistics.counts.labels import codes_among
 from suffice.statistics.moments.full import Precision
 
-EM_CONSTRAINTS: dict[str, Any] = {
-    "unlabelled": "no_validation",
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "tol": [Interval(Real, 0, None, closed="left")],
-}
-"""Parameters that the models share."""
+NO_LABELS = "every row is unlabelled: at least one row with a label is needed, of each class"
 
 
-class SemiSupervised(GenerativeClassifier):
-    """A classifier that learns from unlabelled rows too, where `unlabelled` marks them.
+def are_unlabelled(labels: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
+    """Where labels are the marker; NaN marks what is missing, None as well."""
+    none, kind = np.zeros(len(labels), np.bool_), labels.dtype.kind
+    if marker is None:
+        return none
+    if np.ndim(marker):
+        raise ValueError(f"unlabelled={marker!r} is not supported: give one label")
+    missing = _is_missing(marker)
+    if kind == "O":
+        marks = (_is_missing(v) if missing else _same_label(v, marker) for v in labels)
+        return np.fromiter(marks, bool, len(labels))
+    if missing:
+        return np.isnan(labels) if kind == "f" else none
+    if (kind == "b") != _is_boolean(marker):
+        return none
+    return np.broadcast_to(np.asarray(labels == marker, dtype=np.bool_), labels.shape[:1])
 
-    Attributes
-    ----------
-    n_iter_ : int
-        Steps of EM; 1 where every row is labelled.
+
+def with_filled(y: Any, marker: Any) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Labels in which another stands for the marker, so that they can be checked; and those given.
+
+    None where no row is unlabelled.
     """
-
-    unlabelled: Any = None
-    max_iter: int = 100
-    tol: float = 1e-6
-
-    _maximises_likelihood: ClassVar[bool] = True
-    """Whether a fit is the maximum of a likelihood, and so EM climbs."""
-
-    def _log_prior_density(self) -> float:
-        """log p(θ) of what is learned about the columns, up to a constant: of its pseudo-counts."""
-        return 0.0
-
-    def _noise_of_cells(self, rows: Any) -> Any:
-        """What is added to log p(x | y = k) so that a fit is the maximum of the likelihood."""
-        return 0.0
-
-    # --- which rows are labelled ------------------------------------------------------------
-
-    def _is_unlabelled(self, y: NDArray[Any]) -> NDArray[np.bool_]:
-        """Where the labels are the marker; NaN marks what is missing, None as well."""
-        marker = self.unlabelled
-        if marker is None:
-            return np.zeros(len(y), np.bool_)
-        if _is_missing(marker):
-            if y.dtype.kind == "O":
-                return np.fromiter(map(_is_missing, y), bool, len(y))
-            return np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), np.bool_)
-        if np.ndim(marker):
-            raise ValueError(f"unlabelled={marker!r} is not supported: give one label")
-        if y.dtype.kind == "O":
-            return np.fromiter((_same_label(v, marker) for v in y), bool, len(y))
-        if (y.dtype.kind == "b") != _is_boolean(marker):
-            return np.zeros(len(y), np.bool_)
-        return np.broadcast_to(np.asarray(y == marker, dtype=np.bool_), y.shape[:1])
-
-    def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
-        if y is None or self.unlabelled is None or isinstance(X, Source):
-            return super()._training_source(X, y, sample_weight, reset)
-        labels = plain_array(y)[0]
-        if labels.ndim == 2 and labels.shape[1] == 1:
-            labels = column_or_1d(labels, warn=True)
-        if labels.ndim != 1 or not (marked := self._is_unlabelled(labels)).any():
-            return super()._training_source(X, y, sample_weight, reset)
-        if marked.all():
-            raise ValueError(NO_LABELS)
-        filled = labels.copy()
-        filled[marked] = labels[~marked][0]
-        source: Any = super()._training_source(X, filled, sample_weight, reset)
-        source.y = labels
-        return source
-
-    def _labels(self, block: Block) -> NDArray[Any]:
-        labels = super()._labels(block)
-        if self._is_unlabelled(labels).any():
-            raise ValueError(
-                "unlabelled rows can be learned from in a fit alone: it has to go over all rows "
-                "again and again"
-            )
-        return labels
-
-    # --- what a statistic of guessed labels cannot do -----------------------------------------
-
-    def _joins_folds(self, source: Source) -> bool:
-        return self.unlabelled is None
-
-    def _kept(self) -> Any:
-        if EM_STEP in self.trace_.step:
-            raise ValueError(
-                f"{type(self).__name__} was fitted to unlabelled rows too, whose classes it "
-                "guessed from all rows: it cannot be updated, merged or refitted, nor forget; fit "
-                "it again"
-            )
-        return super()._kept()
-
-    # --- fitting ----------------------------------------------------------------------------
-
-    def _passes(self, source: Source) -> Passes:
-        self.n_iter_ = 1
-        if self.unlabelled is None:
-            return (yield from super()._passes(source))
-        self.__dict__.pop("statistics_", None)
-        precisions: tuple[Precision, ...] = ("float64", "double-double")
-        for precision in precisions[self._always_exact(source) :]:
-            found = yield from Climb(self, precision).run()
-            if found is not None:
-                return found
-        raise RuntimeError(f"{type(self).__name__} was not solved, not even in double-double")
+    if y is None or marker is None:
+        return None
+    labels = plain_array(y)[0]
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = column_or_1d(labels, warn=True)
+    if labels.ndim != 1 or not (marked := are_unlabelled(labels, marker)).any():
+        return None
+    if marked.all():
+        raise ValueError(NO_LABELS)
+    filled = labels.copy()
+    filled[marked] = labels[~marked][0]
+    return filled, labels
 
 
 def _is_missing(label: object) -> bool:
@@ -141,3 +87,92 @@ def _same_label(label: object, marker: object) -> bool:
     # To Python True is 1, but booleans and numbers are labels of different kinds.
     same_kind = _is_boolean(label) == _is_boolean(marker)
     return same_kind and not _is_missing(label) and bool(label == marker)
+
+
+class GuessedLabels:
+    """A naive Bayes model whose unlabelled rows have each class by a share: a `LatentModel`.
+
+    Parameters
+    ----------
+    model : NaiveBayes
+    precision : {"float64", "double-double"}
+        Of the statistics.
+    """
+
+    rows = "labelled and unlabelled rows"
+    remedy = "give alpha, so that all is possible"
+
+    def __init__(self, model: Any, precision: Precision) -> None:
+        self.model, self.precision = model, precision
+        self.max_iter, self.tol, self.climbs = model.max_iter, model.tol, model._has_likelihood
+        self.learned = model._fitted_attributes
+
+    def passes(self) -> Generator[Request, Any, Found | None]:
+        """The fit; None if the precision was not enough."""
+        model = self.model
+        first = Pass("labelled rows", self._of_labelled, learned=self.learned)
+        found: Expected = yield from needed(first)
+        if found.statistic is None:
+            raise ValueError(NO_LABELS)
+        self.labelled = self.statistic = found.statistic
+        solved = model._solve(self.labelled, self.precision == "double-double")
+        if solved is None or found.total == 0:
+            return solved and Found({"statistics_": self.statistic}, *solved)
+        # 0 is right for a class that was declared, but has no labelled row.
+        if ((model._log_prior() == -np.inf) & (model.class_count_ > 0)).any():
+            raise ValueError(
+                "class_prior is 0 for a class that labelled rows have: there is no likelihood to "
+                "climb; leave these rows out, or give the class a share"
+            )
+        ascent = yield from ascended(self)
+        if ascent is None:
+            return None
+        proof = ascent.certificate(self) if ascent.solution else solved.certificate
+        steps = max(len(ascent.objectives), 1)
+        return Found({"statistics_": self.statistic, "n_iter_": steps}, proof)
+
+    def _of_labelled(self, block: Block) -> Expected:
+        """The statistic of the labelled rows of a block, and in total the weight of the others."""
+        marked, weight = self._marked(block)
+        guessed = float(weight[marked].sum())
+        if not marked.any():
+            return Expected(self.model._summarize(block, self.precision))
+        if not (weight[~marked] > 0).any():
+            return Expected(None, guessed)
+        labelled = rows_of(block, ~marked, block.start)
+        return Expected(self.model._summarize(labelled, self.precision), guessed)
+
+    def _marked(self, block: Block) -> tuple[NDArray[np.bool_], Array]:
+        """Which rows have no label, and the weights of all."""
+        assert block.y is not None
+        weight = np.ones(block.n_rows) if block.weight is None else block.weight
+        return are_unlabelled(block.y, self.model.unlabelled), weight
+
+    def expect(self, block: Block) -> Expected:
+        """The log-likelihood of all rows, and the statistic of the unlabelled ones, by class."""
+        model, (marked, weight) = self.model, self._marked(block)
+        marked, labelled = marked & (weight > 0), ~marked & (weight > 0)
+        joint = model._joint(block.X) + model._noise_of_cells(block.X)
+        assert block.y is not None
+        known = joint[np.flatnonzero(labelled), codes_among(block.y[labelled], model.classes_)]
+        total = float(weight[labelled] @ known)
+        if not marked.any():
+            return Expected(None, total)
+        total += float(weight[marked] @ logsumexp(joint[marked], axis=1))
+        shares = np.exp(log_posterior(joint[marked]))
+        guessed = soft_blocks(rows_of(block, marked, block.start), shares, model.classes_)
+        parts = [model._summarize(mine, self.precision) for mine in guessed]
+        return Expected(type(parts[0]).merge(parts), total)
+
+    def objective(self, found: Expected) -> float:
+        """−log-likelihood − log p(θ), of the classes' prior and of the columns."""
+        model = self.model
+        learned = model.fit_prior and model._given_prior(len(model.classes_)) is None
+        pseudo = model.prior_alpha * model._log_prior() if learned and model.prior_alpha else 0.0
+        return -(found.total + float(np.sum(pseudo)) + model._log_prior_density())
+
+    def maximise(self, found: Expected) -> Certificate | None:
+        """The model's own fit to the labelled rows and to the guessed ones."""
+        self.statistic = type(self.labelled).merge([self.labelled, found.statistic])
+        solved = self.model._solve(self.statistic, self.precision == "double-double")
+        return solved and solved.certificate

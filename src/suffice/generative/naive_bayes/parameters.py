@@ -1,4 +1,4 @@
-"""What smoothing a naive Bayes model of counts was told to do, checked as scikit-learn does.
+"""The parameters of the naive Bayes models: what each may be, and pseudo-counts for each column.
 
 A smoothing is a conjugate prior's pseudo-statistic: `suffice.bayes` adds it to the counts.
 """
@@ -6,13 +6,13 @@ A smoothing is a conjugate prior's pseudo-statistic: `suffice.bayes` adds it to 
 from __future__ import annotations
 
 import warnings
-from numbers import Real
+from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from suffice.generative.naive_bayes.unlabelled_rows import EM_CONSTRAINTS
 from suffice.numerics.double_double import Array
 
 SMALLEST_ALPHA = 1e-10
@@ -21,15 +21,44 @@ SMALLEST_ALPHA = 1e-10
 LARGEST_ALPHA = 1e300
 """Of the sum over all columns, so that nothing overflows that is computed with it."""
 
-CONSTRAINTS: dict[str, list[Any]] = {
-    "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+
+ACCEPTED: dict[str, list[Any]] = {
+    # of the columns
+    "alpha": [NOT_NEGATIVE],
+    "beta": [NOT_NEGATIVE],
     "force_alpha": ["boolean"],
+    "norm": ["boolean"],
+    "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
+    "var_smoothing": [NOT_NEGATIVE],
+    "tied_variance": ["boolean"],
+    # of the classes
+    "priors": ["array-like", None],
     "fit_prior": ["boolean"],
     "class_prior": ["array-like", None],
-    "prior_alpha": [Interval(Real, 0, None, closed="left")],
-    **EM_CONSTRAINTS,
+    "prior_alpha": [NOT_NEGATIVE],
 }
-"""Parameters that the models of counts share."""
+"""What the parameters may be that change without the rows, in scikit-learn's terms."""
+
+OF_ROWS: dict[str, list[Any]] = {
+    "kinds": [Mapping, list, tuple, np.ndarray, None],
+    "categorical": ["array-like", None],
+    "binarize": [None, NOT_NEGATIVE],
+    "unlabelled": "no_validation",  # type: ignore[dict-item]
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [NOT_NEGATIVE],
+    "exact": ["boolean"],
+    "n_jobs": [None, Integral],
+}
+"""What those may be that decide how the rows are read."""
+
+ONE_A_COLUMN = [NOT_NEGATIVE, "array-like"]
+"""Pseudo-counts that may differ between columns."""
+
+
+def smoothing(model: Any) -> Array:
+    """α, one number a column."""
+    return pseudo_counts("alpha", model.alpha, model.n_features_in_, model.force_alpha)
 
 
 def pseudo_counts(name: str, value: Any, n_columns: int, force: bool = True) -> Array:
