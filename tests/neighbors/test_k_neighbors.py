@@ -23,8 +23,8 @@ from sklearn.pipeline import make_pipeline
 
 import suffice
 from suffice import KNeighborsClassifier, KNeighborsRegressor
+from suffice.neighbors.search.answers import neighbor_weights
 from suffice.neighbors.search.metrics import Metric
-from suffice.neighbors.weighting import neighbor_weights
 from suffice.sources import as_source
 from tests.neighbors import search_oracle as oracle
 
@@ -737,3 +737,18 @@ def test_memory_does_not_grow_with_queries_times_rows(algorithm):
     finally:
         tracemalloc.stop()
     assert peak < 40e6
+
+
+@pytest.mark.parametrize("ask", ["predict", "predict_proba", "kneighbors", "radius_neighbors"])
+def test_parameters_are_validated_once_a_question(ask, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(2000, 7))
+    model = KNeighborsClassifier(algorithm="brute").fit(X, X[:, 0] > 0)
+    calls = []
+    monkeypatch.setattr(KNeighborsClassifier, "_validate_params", lambda self: calls.append(self))
+    getattr(model, ask)(X)
+    assert calls == [model]
+
+
+def test_a_target_of_numbers_that_nobody_has():
+    with pytest.raises(ValueError, match=r"beyond 1e\+150"):
+        KNeighborsRegressor(1).fit([[1.0], [2.0]], np.array([1, 10**200], dtype=object))

@@ -23,8 +23,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import suffice
-from suffice import KernelDensity
-from suffice.neighbors import kernel_density
+from suffice import KernelDensity, KNeighborsDensity
+from suffice.engines import gather
+from suffice.fitting import one_pass
 from suffice.neighbors.density.kernels import KERNELS, cosine_moment, log_ball
 
 NAMES = list(KERNELS)
@@ -553,13 +554,24 @@ def test_bad_rows():
 
 
 def test_rows_that_do_not_fit(monkeypatch):
-    monkeypatch.setattr(kernel_density, "MOST_BYTES", 1000)
-    model = KernelDensity().fit(np.ones((30, 2)))
-    with pytest.raises(ValueError, match="keeps its rows: at least 60"):
-        model.update(np.ones((30, 2)))
+    monkeypatch.setattr(gather, "MOST_BYTES", 1000)
+    model = KernelDensity().fit(pd.DataFrame(np.ones((30, 2))))
+    with pytest.raises(ValueError, match="KernelDensity keeps its rows: at least 60"):
+        model.update(pd.DataFrame(np.ones((60, 2))))
     with pytest.raises(ValueError, match="Fit a sample"):
-        KernelDensity().fit(np.ones((60, 2)))
+        KernelDensity().fit(pd.DataFrame(np.ones((60, 2))))
     assert model.statistics_.count == 30
+
+
+@pytest.mark.parametrize("model", [KernelDensity(), KNeighborsDensity(2)])
+def test_rows_are_kept_whatever_their_size_and_not_as_the_users_array(model, monkeypatch):
+    monkeypatch.setattr(one_pass, "LARGEST_KEPT_STATISTIC", 100)
+    _, X = rows(40, 2)
+    given = X.copy()
+    found = model.fit(given).score_samples(X)
+    given[:] = 0.0
+    assert (model.score_samples(X) == found).all()
+    assert model.update(X).statistics_.count == 80
 
 
 def test_a_target_is_ignored():

@@ -10,7 +10,7 @@ columns can be chosen anew without the data.
 Squaring the data squares the ratio of the largest to the smallest deviation, so small values lose
 digits in float64 moments.  How many are left follows from the moments' own error bound
 (`suffice.decomposition.spectrum`); where they do not suffice, the moments are accumulated in
-double-double.  Fewer rows than columns, and many columns: `suffice.decomposition.rows_side`.
+double-double.  Many columns, and fewer rows: `suffice.decomposition.more_columns_than_rows`.
 
 Reference: Tipping and Bishop, "Probabilistic principal component analysis" (1999).
 """
@@ -23,10 +23,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
+from suffice.decomposition.more_columns_than_rows import CentredRows
 from suffice.decomposition.projection import Projection
 from suffice.decomposition.proof import Errors
-from suffice.decomposition.rows_side import Rows
-from suffice.decomposition.scaling import Columns, scaled_scatter
+from suffice.decomposition.scaling import ScaledColumns, scaled_scatter
 from suffice.decomposition.spectrum import (
     Spectrum,
     completed,
@@ -198,8 +198,10 @@ class PCA(Projection):
         # The statistic of an earlier fit must not outlive it.
         self.__dict__.pop("statistics_", None)
         gathered = yield Gather("rows' side", learned=self._fitted_attributes)
-        rows = Rows(gathered, source, self.standardize, self._n_jobs())
-        columns = Columns(rows.mean, rows.mean_error, rows.deviation, rows.scale, rows.scale_error)
+        rows = CentredRows(gathered, source, self.standardize, self._n_jobs())
+        columns = ScaledColumns(
+            rows.mean, rows.mean_error, rows.deviation, rows.scale, rows.scale_error
+        )
         weight = DoubleDouble.of(rows.weight).sum()
         found = rows.spectrum("float64")
         solved = self._set(found, columns, weight, rows.n_rows, ACCEPTED_ON_ROWS)
@@ -212,7 +214,7 @@ class PCA(Projection):
     def _set(
         self,
         found: Spectrum,
-        columns: Columns,
+        columns: ScaledColumns,
         weight: DoubleDouble,
         count: int,
         accepted: float,

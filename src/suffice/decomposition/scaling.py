@@ -14,7 +14,7 @@ from suffice.statistics.moments.products import SMALLEST_SQUARE
 
 
 @dataclass(frozen=True)
-class Columns:
+class ScaledColumns:
     """What is known about the columns.
 
     `mean_error` is a bound, `scale_error` one relative to the scale.  Where there are moments:
@@ -31,7 +31,7 @@ class Columns:
     g: Any = None
 
 
-def scaled_scatter(moments: Moments, standardize: bool) -> Columns:
+def scaled_scatter(moments: Moments, standardize: bool) -> ScaledColumns:
     """The scatter of the columns, divided by their standard deviations if wished.
 
     An error of a standard deviation, relative ε h²/2 with h² = magnitude / scatter ≥ 1, adds
@@ -63,7 +63,7 @@ def scaled_scatter(moments: Moments, standardize: bool) -> Columns:
         g = np.where(varies, np.sqrt(2 * weight) * h**2, g)
         scatter, scale = _divided(moments, varies)
         unit = unit + 8 * (UNIT if moments.precision == "float64" else DOUBLE_DOUBLE_UNIT)
-    return Columns(
+    return ScaledColumns(
         moments.mean.round(), mean_error, deviation, scale, scale_error, scatter, unit, g
     )
 

@@ -1,52 +1,45 @@
-"""What models of neighbours share: the rows they keep, the search, and questions put to it.
+"""What models of neighbours share: the rows they keep, and the search through them.
 
 There is nothing to learn: a model is its rows, in their order.  `update` appends rows, merging puts
 those of one model after those of another, and `forget` takes rows away that are there to the
 last bit.  All parameters can change without the rows being given again: the metric and the search
 by `refit`, how many neighbours count and how much at once.
-
-Queries are answered block by block, on all threads, whether they come from an array or from files:
-what is in memory at a time does not grow with their number.
 """
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from contextlib import closing
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_matrix
 from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.engines.passes import in_order
-from suffice.engines.settings import resolve_threads
-from suffice.fitting.certificate import Certificate
+from suffice.engines.gather import Rows, gather
 from suffice.fitting.files.registry import register
 from suffice.fitting.inputs import refuse_strangers
 from suffice.fitting.one_pass import OnePass, Solved
-from suffice.fitting.requests import Found
+from suffice.fitting.requests import Found, Gather, Passes, needed
+from suffice.neighbors.search import answers
 from suffice.neighbors.search.choose import (
     Floats,
     Integers,
     Search,
+    path_certificate,
     search_of,
     takes_all_rows,
-    without_self,
+    warn_about,
 )
 from suffice.neighbors.search.metrics import Metric, metric_of
-from suffice.sources import Block, Piece, Source, as_source, block_rows
-from suffice.sources.finite import describe_non_finite
+from suffice.neighbors.search.queries import checked_number, in_blocks, over_queries
+from suffice.sources import Block, Source, as_source
 from suffice.sources.memory.frames import is_frame
-from suffice.sources.memory.query_blocks import QueryBlocks
-from suffice.sources.memory.sparse import check_columns
-from suffice.statistics.moments.full import NOTHING, Precision
+from suffice.statistics.moments.full import Precision
 from suffice.statistics.rows.sparse import SparseRows
 from suffice.statistics.rows.with_targets import RowsAndTargets, as_table
 
@@ -54,9 +47,6 @@ register(RowsAndTargets)
 register(SparseRows)
 
 T = TypeVar("T")
-
-KEPT = [np.float64, np.float32, np.int64, np.int32, np.int16, np.int8, np.uint8]
-"""Queries that become float64 block by block; others do at once."""
 
 
 class NeighborsModel(OnePass):
@@ -143,76 +133,41 @@ class NeighborsModel(OnePass):
         # decides between equal distances.
         return False
 
+    def _passes(self, source: Source) -> Passes:
+        return fit_to_rows(self, "rowsandtargets in float64")
+
+    def _statistic_of(self, source: Source, precision: Precision) -> Any:
+        return kept_rows(self, source)
+
     def _summarize(self, block: Block, precision: Precision) -> RowsAndTargets:
-        weight = block.weight
-        if weight is not None:
-            if not np.isin(weight, (0.0, 1.0)).all():
-                raise ValueError(
-                    f"{type(self).__name__} takes no row weights (other than 0 for rows that do "
-                    "not exist): repeat the rows instead"
-                )
-            there = weight > 0
-            y = None if block.y is None else block.y[there]
-            block = Block(block.X[there], y, None, block.start)
-        targets = None if block.y is None or not block.n_rows else self._targets(block)
-        return RowsAndTargets.summarize(block.X, targets)
+        if block.weight is not None and (block.weight != 1).any():
+            raise ValueError(
+                f"{type(self).__name__} takes no row weights (other than 0 for rows that do "
+                "not exist): repeat the rows instead"
+            )
+        return RowsAndTargets.summarize(block.X, None if block.y is None else self._targets(block))
 
     @abstractmethod
     def _targets(self, block: Block) -> NDArray[Any] | None:
-        """The target of a block as it is kept; None for a model without one."""
+        """The target of rows as it is kept; None for a model without one."""
 
     def _solve(self, rows: RowsAndTargets, final: bool) -> Solved:
-        if not rows.count:
-            raise ValueError(NOTHING)
         rows = rows.joined()
         metric = metric_of(self.metric, self.p, self.metric_params, rows.n_columns)
         brute = takes_all_rows(self.algorithm, metric, rows.X[0], self.n_neighbors)
         self._leaf_size = None if brute else self.leaf_size
-        self.effective_metric_, self.effective_metric_params_ = _described(metric)
+        self.effective_metric_, self.effective_metric_params_ = metric.described()
         search = self._search_in(rows)
-        self._warn_about(metric)
+        warn_about(metric, self.p, self.metric_params)
         self.n_samples_fit_ = rows.count
         self._adopt_targets(rows)
-        return Solved(self._certify(search, rows), float("nan"))
+        return Solved(path_certificate(search, self.algorithm, rows), float("nan"))
 
     def _adopt_targets(self, rows: RowsAndTargets) -> None:
         """Set what is learned from the targets."""
 
-    def _warn_about(self, metric: Metric) -> None:
-        if "p" in (self.metric_params or {}) and self.p is not None:
-            warnings.warn(
-                "Parameter p is found in metric_params. The corresponding parameter from __init__ "
-                "is ignored.",
-                SyntaxWarning,
-                stacklevel=2,
-            )
-        if metric.p < 1:
-            warnings.warn(
-                "Mind that for 0 < p < 1, Minkowski metrics are not distance metrics. Continuing "
-                "the execution with `algorithm='brute'`.",
-                stacklevel=2,
-            )
-
-    def _found(self, statistic: Any, solved: Solved | None) -> Found:
-        return super()._found(statistic.joined(), solved)
-
     def _resolve(self, step: str, statistic: Any, began: float, final: bool = True) -> bool:
         return super()._resolve(step, statistic.joined(), began, final)
-
-    def _certify(self, search: Search, rows: RowsAndTargets) -> Certificate:
-        notes: tuple[str, ...] = ()
-        if self.algorithm in ("kd_tree", "ball_tree") and rows.sparse:
-            notes = ("there is no tree of sparse rows: they are all compared",)
-        elif self.algorithm == "ball_tree":
-            notes = ("a kd-tree runs in place of a ball tree",)
-        return Certificate(
-            True,
-            "the neighbours are those of a comparison with every row in float64, equal distances "
-            "in the order of the rows",
-            search.path,
-            {"rows": float(rows.count)},
-            notes,
-        )
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be a fitted model."""
@@ -226,7 +181,7 @@ class NeighborsModel(OnePass):
         if bool(rows.y) != self.__sklearn_tags__().target_tags.required:
             raise ValueError("its rows have no target, or one too many")
         found = self.effective_metric_, self.effective_metric_params_
-        if found != _described(metric_of(found[0], None, found[1], rows.n_columns)):
+        if found != metric_of(found[0], None, found[1], rows.n_columns).described():
             raise ValueError("its metric is none")
         size: Any = self._leaf_size
         if size is not None and not (isinstance(size, int) and size > 0):
@@ -254,42 +209,15 @@ class NeighborsModel(OnePass):
         X is an array, a frame or a source; None stands for the rows of the fit.
         """
         refuse_strangers(X)
-        rows = self.statistics_.joined()
+        rows, n_jobs = self.statistics_.joined(), self._n_jobs()
         search = self._search_in(rows)
-        source = self._query_source(X, rows, search)
-
-        def work(run: list[Piece]) -> list[T]:
-            found = []
-            for piece in run:
-                block = piece.load()
-                if not isinstance(source, QueryBlocks):
-                    message = describe_non_finite(block, source)
-                    if message:
-                        raise ValueError(message)
-                found.append(answer(search, search.prepared(block.X), block.start))
-            return found
-
-        with closing(in_order(source, work, self._n_jobs(), 1)) as runs:
-            return [one for run in runs for one in run]
-
-    def _query_source(self, X: Any, rows: RowsAndTargets, search: Search) -> Source:
         if isinstance(X, Source) or is_frame(X):
             source = as_source(X)
             self._check_names(source)
-            return source
-        if X is None:
-            X = as_table(rows.X[0])
         else:
-            X = self._checked_queries(X)
-            if X.dtype not in KEPT:
-                X = X.astype(np.float64)
-            if issparse(X):
-                check_columns(X)
-        # Every thread gets a share, however few the queries.
-        share = -(-X.shape[0] // resolve_threads(self._n_jobs()))
-        # Sparse queries of dense rows are written out, a block at a time.
-        most = min(search.together, block_rows(X.shape[1])) if issparse(X) else search.together
-        return QueryBlocks(X, max(min(most, share), 1))
+            table = as_table(rows.X[0]) if X is None else self._checked_queries(X)
+            source = in_blocks(table, search, n_jobs)
+        return over_queries(source, search, answer, n_jobs)
 
     def _over_nearest(
         self, X: Any, answer: Callable[[Floats, Integers], T], n_neighbors: int | None = None
@@ -299,13 +227,14 @@ class NeighborsModel(OnePass):
         Where X is None, no row is a neighbour of itself.
         """
         self._check_ready()
-        k = self._checked_number(n_neighbors, X, self.statistics_.count)
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        k = checked_number(k, X, self.statistics_.count)
 
         def work(search: Search, queries: Any, start: int) -> T:
             ranks, found = search.nearest(queries, k if X is not None else k + 1)
             distances = search.metric.distance(ranks)
             if X is None:
-                distances, found = without_self(distances, found, start)
+                distances, found = answers.without_self(distances, found, start)
             return answer(distances, found)
 
         return self._over_queries(X, work)
@@ -327,27 +256,148 @@ class NeighborsModel(OnePass):
         model: Any = self
         return self.statistics_.joined().y[0], model.predict(None)
 
-    def _checked_number(self, n_neighbors: int | None, X: Any, n_rows: int) -> int:
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
-        if not isinstance(k, Integral):
-            raise TypeError(f"n_neighbors does not take {type(k)} value, enter integer value")
-        if k <= 0:
-            raise ValueError(f"Expected n_neighbors > 0. Got {k}")
-        if k > n_rows - (X is None):
-            asked = n_rows if X is None else X.n_rows if isinstance(X, Source) else _length(X)
-            raise ValueError(
-                f"Expected n_neighbors {'<' if X is None else '<='} n_samples_fit, but "
-                f"n_neighbors = {k}, n_samples_fit = {n_rows}, n_samples = {asked}"
-            )
-        return int(k)
+    # --- who the neighbours are -----------------------------------------------------------
+
+    def kneighbors(
+        self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> Any:
+        """The nearest rows of each query, the nearest first.
+
+        Of rows at the same distance, that with the smaller number comes first.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source, optional
+            The queries, of shape (queries, columns); by default the rows of the fit, none of
+            which is a neighbour of itself.
+        n_neighbors : int, optional
+            How many; by default as the model has it.
+        return_distance : bool, default=True
+
+        Returns
+        -------
+        distances : array of shape (queries, neighbours)
+            Only if `return_distance`.
+        rows : int array of shape (queries, neighbours)
+            Numbers of rows of the fit.
+        """
+        found = self._over_nearest(X, lambda distances, rows: (distances, rows), n_neighbors)
+        rows = np.concatenate([rows for _, rows in found])
+        if not return_distance:
+            return rows
+        return np.concatenate([distances for distances, _ in found]), rows
+
+    def kneighbors_graph(
+        self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity"
+    ) -> csr_matrix:
+        """The nearest rows of each query as a sparse matrix.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source, optional
+            As for `kneighbors`.
+        n_neighbors : int, optional
+        mode : {"connectivity", "distance"}
+            Whether entries are 1, or the distances.
+
+        Returns
+        -------
+        CSR matrix of shape (queries, rows)
+        """
+        answers.check_mode(mode)
+        distances, rows = self.kneighbors(X, n_neighbors)
+        lengths = np.full(len(rows), rows.shape[1])
+        return answers.graph(mode, distances.ravel(), rows.ravel(), lengths, self.n_samples_fit_)
+
+    def radius_neighbors(
+        self,
+        X: Any = None,
+        radius: float | None = None,
+        return_distance: bool = True,
+        sort_results: bool = False,
+    ) -> Any:
+        """All rows within a distance of each query.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix or Source, optional
+            As for `kneighbors`.
+        radius : float, optional
+            1 by default.  Rows at this very distance are included.
+        return_distance : bool, default=True
+        sort_results : bool, default=False
+            Sort rows by distance, not by their numbers.
+
+        Returns
+        -------
+        distances : array of shape (queries,) of arrays
+            Only if `return_distance`.
+        rows : array of shape (queries,) of int arrays
+        """
+        if sort_results and not return_distance:
+            raise ValueError("return_distance must be True if sort_results is True.")
+        radius = 1.0 if radius is None else radius
+        if not (isinstance(radius, Real) and radius >= 0):
+            raise ValueError(f"radius={radius!r} must be a number that is not negative")
+        self._check_ready()
+
+        def work(search: Search, queries: Any, start: int) -> answers.Within:
+            own = start if X is None else None
+            return answers.neighbors_within(search, queries, radius, sort_results, own)
+
+        found = self._over_queries(X, work)
+        rows = answers.as_arrays([part for _, parts in found for part in parts])
+        if not return_distance:
+            return rows
+        return answers.as_arrays([part for parts, _ in found for part in parts]), rows
+
+    def radius_neighbors_graph(
+        self,
+        X: Any = None,
+        radius: float | None = None,
+        mode: str = "connectivity",
+        sort_results: bool = False,
+    ) -> csr_matrix:
+        """All rows within a distance of each query as a sparse matrix.
+
+        Parameters
+        ----------
+        X, radius, sort_results
+            As for `radius_neighbors`.
+        mode : {"connectivity", "distance"}
+            Whether entries are 1, or the distances.
+
+        Returns
+        -------
+        CSR matrix of shape (queries, rows)
+        """
+        answers.check_mode(mode)
+        distances, rows = self.radius_neighbors(X, radius, sort_results=sort_results)
+        lengths = [len(part) for part in rows]
+        numbers = np.concatenate([*rows, np.empty(0, np.int64)])
+        away = np.concatenate([*distances, np.empty(0)])
+        return answers.graph(mode, away, numbers, lengths, self.n_samples_fit_)
 
 
-def _described(metric: Metric) -> tuple[str, dict[str, Any]]:
-    """A metric as scikit-learn's attributes tell it: its name and its parameters."""
-    params = {"p": metric.p, "w": metric.w} if metric.name == "minkowski" else {}
-    return metric.name, params
+# --- models that are their rows ----------------------------------------------------------------
 
 
-def _length(X: Any) -> int:
-    """How many rows there are, of whatever; what is no table counts as one."""
-    return int((*np.shape(X), 1)[0])
+def fit_to_rows(model: OnePass, step: str) -> Passes:
+    """The fit of a model that keeps its rows; `step` is what the trace calls their reading."""
+    model.__dict__.pop("statistics_", None)
+    solved: Solved | None = None
+
+    def learned() -> dict[str, Any] | None:
+        return None if solved is None else model._fitted_attributes()
+
+    rows = kept_rows(model, (yield from needed(Gather(step, learned=learned))))
+    solved = model._solve(rows, final=True)
+    assert solved is not None
+    return Found({"statistics_": rows}, *solved)
+
+
+def kept_rows(model: OnePass, rows: Rows | Source) -> Any:
+    """What a model keeps of rows: they are one block, wherever they come from."""
+    if isinstance(rows, Source):
+        rows = gather(rows, type(model).__name__, model._takes_missing(), model._n_jobs())
+    return model._summarize(Block(rows.X, rows.y, rows.weight, 0), "float64")

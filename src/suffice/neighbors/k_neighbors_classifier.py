@@ -23,16 +23,15 @@ from sklearn.utils._param_validation import StrOptions
 
 from suffice.fitting.classification import Classifier, labels_of
 from suffice.neighbors.base import NeighborsModel
-from suffice.neighbors.questions import Neighborhoods
+from suffice.neighbors.search.answers import Weights, neighbor_weights
 from suffice.neighbors.search.choose import Floats, Integers
-from suffice.neighbors.weighting import Weights, neighbor_weights
 from suffice.sources import Block, Source
 from suffice.sources.memory.query_blocks import QueryBlocks
 from suffice.statistics.counts.labels import coded
 from suffice.statistics.rows.with_targets import RowsAndTargets
 
 
-class KNeighborsClassifier(MultiOutputMixin, Classifier, Neighborhoods, NeighborsModel):
+class KNeighborsClassifier(MultiOutputMixin, Classifier, NeighborsModel):
     """The class that most of the nearest rows have.
 
     Parameters

@@ -22,13 +22,12 @@ import numpy as np
 from sklearn.base import DensityMixin
 
 from suffice.neighbors.base import NeighborsModel
-from suffice.neighbors.questions import Neighborhoods
 from suffice.neighbors.search.choose import Floats, Integers
 from suffice.sources import Block, Source
 from suffice.statistics.rows.with_targets import RowsAndTargets
 
 
-class KNeighborsDensity(DensityMixin, Neighborhoods, NeighborsModel):
+class KNeighborsDensity(DensityMixin, NeighborsModel):
     """The density of rows, from the volume that holds the k nearest.
 
     Parameters

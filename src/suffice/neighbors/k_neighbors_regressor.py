@@ -19,15 +19,14 @@ from sklearn.utils._param_validation import StrOptions
 
 from suffice.fitting.regression import Regressor
 from suffice.neighbors.base import NeighborsModel
-from suffice.neighbors.questions import Neighborhoods
+from suffice.neighbors.search.answers import Weights, neighbor_weights
 from suffice.neighbors.search.choose import Floats, Integers
-from suffice.neighbors.weighting import Weights, neighbor_weights
 from suffice.sources import Block, Source
-from suffice.sources.finite import within_range
+from suffice.sources.finite import LARGEST, within_range
 from suffice.sources.memory.query_blocks import QueryBlocks
 
 
-class KNeighborsRegressor(MultiOutputMixin, Regressor, Neighborhoods, NeighborsModel):
+class KNeighborsRegressor(MultiOutputMixin, Regressor, NeighborsModel):
     """The mean of the target over the nearest rows.
 
     Parameters
@@ -110,7 +109,7 @@ class KNeighborsRegressor(MultiOutputMixin, Regressor, Neighborhoods, NeighborsM
         except (TypeError, ValueError) as error:
             raise ValueError(f"the target must hold numbers to be averaged: {error}") from None
         if not within_range(target):
-            raise FloatingPointError("a target out of range")
+            raise ValueError(f"the target holds values beyond {LARGEST:g}: rescale it")
         return target
 
     def _take_target(self, source: Source, reset: bool) -> None:

@@ -15,7 +15,6 @@ References: Parzen, "On estimation of a probability density function and mode" (
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from numbers import Integral, Real
 from typing import Any, ClassVar, cast
 
@@ -26,10 +25,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.engines.passes import in_order, reduce
+from suffice.engines.passes import reduce
 from suffice.fitting.files.registry import register
+from suffice.fitting.inputs import finite_rows
 from suffice.fitting.one_pass import OnePass, Solved
+from suffice.fitting.requests import Passes
 from suffice.fitting.trace import Trace
+from suffice.neighbors.base import fit_to_rows, kept_rows
 from suffice.neighbors.density.bandwidth import (
     LARGEST,
     SMALLEST,
@@ -40,20 +42,16 @@ from suffice.neighbors.density.bandwidth import (
     rule_of_thumb,
 )
 from suffice.neighbors.density.certificate import proof_of_choice, proof_of_sums
-from suffice.neighbors.density.kernel_sums import log_constants, make_windows
+from suffice.neighbors.density.kernel_sums import kernel_sums, log_constants
 from suffice.neighbors.density.kernels import KERNELS
-from suffice.sources import Block, Piece, Source
-from suffice.sources.finite import describe_non_finite
-from suffice.statistics.moments.full import NOTHING, Precision
+from suffice.sources import Block, Source
+from suffice.statistics.moments.full import Precision
 from suffice.statistics.rows.weighted import WeightedRows
 from suffice.statistics.sums import Sums
 
 register(WeightedRows)
 
 Floats = NDArray[np.float64]
-
-MOST_BYTES = 2 << 30
-"""What a model may keep of its rows."""
 
 EUCLIDEAN = ("euclidean", "l2", "minkowski", "p")
 """Names of the metric under which the densities integrate to 1."""
@@ -192,29 +190,16 @@ class KernelDensity(DensityMixin, OnePass):
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
         return super()._training_source(X, None, sample_weight, reset)  # there is no target
 
+    def _passes(self, source: Source) -> Passes:
+        return fit_to_rows(self, "weightedrows in float64")
+
+    def _statistic_of(self, source: Source, precision: Precision) -> Any:
+        return kept_rows(self, source)
+
     def _summarize(self, block: Block, precision: Precision) -> WeightedRows:
         return WeightedRows.summarize(block.X, block.weight)
 
-    def _pass(self, source: Source, summarize: Callable[[Block], WeightedRows]) -> WeightedRows:
-        """All rows, joined once: a tree of merges would copy them again and again."""
-
-        def load(run: list[Piece]) -> list[WeightedRows]:
-            return [summarize(checked(piece.load(), source)) for piece in run]
-
-        check_size(source.n_rows or 0, source.n_columns)
-        parts: list[WeightedRows] = []
-        count = 0
-        with closing(in_order(source, load, self._n_jobs())) as runs:
-            for run in runs:
-                parts += run
-                count += sum(part.count for part in run)
-                check_size(count, source.n_columns)
-        return WeightedRows.merge(parts)
-
     def _solve(self, rows: WeightedRows, final: bool) -> Solved:
-        if not rows.count:
-            raise ValueError(NOTHING)
-        check_size(rows.count, rows.X.shape[1])
         check_metric(self.metric, self.metric_params)
         self.kernel_ = self.kernel
         kernel = KERNELS[self.kernel_]
@@ -257,11 +242,11 @@ class KernelDensity(DensityMixin, OnePass):
         """The log density as a function of rows."""
         rows, kernel = self.statistics_, KERNELS[self.kernel_]
         widths = np.array([self.bandwidth_])
-        windows = make_windows(rows, kernel, widths)
+        sums = kernel_sums(rows, kernel, widths)
         total = np.sum(rows.weight / rows.weight.max())
         constant = log_constants(rows, kernel, widths)[0] - np.log(total)
         n_jobs = self._n_jobs()
-        return lambda queries: windows.log_sums(queries, n_jobs=n_jobs)[:, 0] + constant
+        return lambda queries: sums.log_sums(queries, n_jobs=n_jobs)[:, 0] + constant
 
     def score(self, X: Any, y: Any = None) -> float:
         """The total log-likelihood of rows.
@@ -284,8 +269,7 @@ class KernelDensity(DensityMixin, OnePass):
         density = self._log_density()
 
         def summarize(block: Block) -> Sums:
-            block = checked(block, X)
-            found = density(block.X)
+            found = density(finite_rows(block, X).X)
             if block.weight is not None:
                 there = block.weight > 0
                 found = found[there] * block.weight[there]
@@ -329,21 +313,3 @@ def check_metric(metric: str, params: dict[str, Any] | None) -> None:
         )
     if any(name != "p" or value != 2 for name, value in (params or {}).items()):
         raise ValueError(f"metric_params={params!r} is not supported: give None or {{'p': 2}}")
-
-
-def check_size(n_rows: int, n_columns: int) -> None:
-    """Raise if the rows are more than a model may keep."""
-    each = 8 * (n_columns + 1)
-    if n_rows * each > MOST_BYTES:
-        raise ValueError(
-            f"KernelDensity keeps its rows: at least {n_rows:,} of {each} bytes each is more than "
-            f"{MOST_BYTES >> 30} GB. Fit a sample of the rows"
-        )
-
-
-def checked(block: Block, source: Source) -> Block:
-    """The block itself; raise if it holds a value that is not finite."""
-    message = describe_non_finite(block, source)
-    if message:
-        raise ValueError(message)
-    return block

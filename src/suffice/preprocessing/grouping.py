@@ -21,6 +21,9 @@ from suffice.statistics.counts.distinct import distinct, locate
 
 Codes = NDArray[np.int64]
 
+RARE = "infrequent_sklearn"
+"""What the common column of rare categories is called, as in scikit-learn."""
+
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
@@ -62,6 +65,43 @@ class Grouped:
         if self.dropped is None:
             return None
         return int(np.argmax(self.of_category == self.dropped))
+
+    def names(self, categories: NDArray[Any]) -> list[Any]:
+        """What each group is called: as its category, or `RARE`."""
+        kept = np.delete(categories, self.rare).tolist()
+        return [*kept, RARE] if len(self.rare) else kept
+
+    def decoded(self, encoded: Any, categories: NDArray[Any], tolerant: bool) -> NDArray[Any]:
+        """The category that each row of zeros and ones stands for.
+
+        Parameters
+        ----------
+        encoded : array or CSR matrix of shape (rows, width)
+        categories : array of shape (categories,)
+        tolerant : bool
+            Whether a row without a one is None, where no group is dropped.
+        """
+        dtype = object if len(self.rare) else categories.dtype
+        names = np.empty(self.count, dtype=dtype)
+        names[:] = self.names(categories)
+        left = names if self.dropped is None else np.delete(names, self.dropped)
+        if not len(left):
+            return np.full(encoded.shape[0], names[self.dropped], dtype=dtype)
+        values = left[np.asarray(encoded.argmax(axis=1)).ravel()]
+        nothing = np.asarray(encoded.sum(axis=1)).ravel() == 0
+        if not nothing.any():
+            return values
+        if self.dropped is not None:
+            values[nothing] = names[self.dropped]
+            return values
+        if not tolerant:
+            raise ValueError(
+                f"Samples {np.flatnonzero(nothing)} can not be inverted when drop=None and "
+                "handle_unknown='error' because they contain all zeros"
+            )
+        values = values.astype(object)
+        values[nothing] = None
+        return values
 
 
 register(Grouped)

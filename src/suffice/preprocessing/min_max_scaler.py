@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from suffice.fitting.files.registry import register
@@ -26,7 +25,7 @@ from suffice.statistics.moments.full import NOTHING, Precision
 register(Extremes)
 
 
-class MinMaxScaler(OneToOneFeatureMixin, Transformer):
+class MinMaxScaler(Transformer):
     """Scale columns to a range.
 
     Parameters

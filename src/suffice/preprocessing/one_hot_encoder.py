@@ -21,14 +21,12 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from suffice.fitting.categories import aligned, common_form, shown
 from suffice.fitting.files.registry import register
-from suffice.fitting.inputs import refuse_strangers
 from suffice.fitting.one_pass import Solved
 from suffice.fitting.rounded import refuse_rounded, rounds_integers
 from suffice.fitting.tables import Table, has_large, table_of
 from suffice.preprocessing.grouping import Codes, Grouped, grouped, listed, rare, with_drop
-from suffice.preprocessing.transformer import NamesColumns, Transformer, exactly
+from suffice.preprocessing.transformer import Transformer, exactly, has_cells
 from suffice.sources import Block, Columns, Source, as_source
-from suffice.sources.memory.frames import is_frame
 from suffice.sources.memory.sparse import csr_on
 from suffice.statistics.counts.distinct import distinct, locate
 from suffice.statistics.counts.values import ValueCounts, refuse_infinity
@@ -36,11 +34,8 @@ from suffice.statistics.moments.full import NOTHING, Precision
 
 register(ValueCounts)
 
-RARE = "infrequent_sklearn"
-"""What the common column of rare categories is called, as in scikit-learn."""
 
-
-class OneHotEncoder(NamesColumns, Transformer):
+class OneHotEncoder(Transformer):
     """Encode categories, text or numbers, as columns of zeros and ones.
 
     The statistic holds every distinct value: it grows with them, not with the rows.
@@ -175,30 +170,25 @@ class OneHotEncoder(NamesColumns, Transformer):
         return super().update(X, y, sample_weight)
 
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
-        if isinstance(X, Source):
-            source = super()._training_source(X, y, sample_weight, reset)
-            forms = _forms_of(source)
-        else:
-            weight = self._checked_weight(sample_weight, X)
-            table = self._table(X, reset)
-            forms = table.forms
-            source = as_source(table.rows if reset else self._aligned(table), None, weight)
-        if reset:
-            self._forms = forms
+        source = super()._training_source(X, y, sample_weight, reset)
+        if reset and isinstance(X, Source):
+            self._forms = _forms_of(X)
         return source
+
+    def _source_in_memory(self, X: Any, weight: Any, reset: bool) -> Source:
+        table = self._table(X, reset)
+        if reset:
+            self._forms = table.forms
+        return as_source(table.rows if reset else self._aligned(table), None, weight)
 
     def _table(self, X: Any, reset: bool) -> Table:
         """Rows in memory, and the form of each column."""
-        refuse_strangers(X)
-        if is_frame(X) and 0 not in X.shape:
+        if has_cells(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return table_of(X)
-        listed = not hasattr(X, "dtype")
-        # In a fit the pass itself finds infinity, and says where.
-        finite: Any = False if reset else "allow-nan"
-        checked = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=finite)
-        if listed and checked.dtype.kind == "U":  # a list of numbers and text
-            checked = validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
+        checked = self._checked_array(X, reset, dtype=None)
+        if not hasattr(X, "dtype") and checked.dtype.kind == "U":  # a list of numbers and text
+            checked = self._checked_array(X, reset, dtype=object, ensure_all_finite=False)
         return table_of(checked)
 
     def _aligned(self, table: Table) -> Any:
@@ -342,12 +332,6 @@ class OneHotEncoder(NamesColumns, Transformer):
     def _gives_sparse(self, sparse: bool) -> bool:
         return bool(self.sparse_output)
 
-    def _names_of(self, j: int) -> list[Any]:
-        """Categories of column `j` after grouping, in the order of their columns."""
-        rare_ones = self._groups[j].rare
-        kept = np.delete(self.categories_[j], rare_ones).tolist()
-        return [*kept, RARE] if len(rare_ones) else kept
-
     def inverse_transform(self, X: Any) -> NDArray[Any]:
         """The categories that encoded rows stand for.
 
@@ -368,9 +352,12 @@ class OneHotEncoder(NamesColumns, Transformer):
                 f"Shape of the passed X data is not correct. Expected {sum(widths)} columns, got "
                 f"{X.shape[1]}."
             )
+        tolerant = self.handle_unknown == "ignore"
         decoded, offset = [], 0
-        for j, width in enumerate(widths):
-            decoded.append(self._decoded(X[:, offset : offset + width], j))
+        for groups, categories, width in zip(self._groups, self.categories_, widths, strict=True):
+            forgiving = tolerant or (self.handle_unknown != "error" and not len(groups.rare))
+            part = X[:, offset : offset + width]
+            decoded.append(groups.decoded(part, categories, forgiving))
             offset += width
         out = np.empty(
             (X.shape[0], len(widths)), dtype=np.result_type(*(part.dtype for part in decoded))
@@ -378,34 +365,6 @@ class OneHotEncoder(NamesColumns, Transformer):
         for j, part in enumerate(decoded):
             out[:, j] = part
         return out
-
-    def _decoded(self, part: Any, j: int) -> NDArray[Any]:
-        groups = self._groups[j]
-        drop, has_rare = groups.dropped, len(groups.rare) > 0
-        dtype = object if has_rare else self.categories_[j].dtype
-        names = np.empty(groups.count, dtype=dtype)
-        names[:] = self._names_of(j)
-        left = names if drop is None else np.delete(names, drop)
-        if not len(left):
-            return np.full(part.shape[0], names[drop], dtype=dtype)
-        values = left[np.asarray(part.argmax(axis=1)).ravel()]
-        nothing = np.asarray(part.sum(axis=1)).ravel() == 0
-        if not nothing.any():
-            return values
-        if drop is not None:
-            values[nothing] = names[drop]
-            return values
-        tolerant = self.handle_unknown == "ignore" or (
-            self.handle_unknown != "error" and not has_rare
-        )
-        if not tolerant:
-            raise ValueError(
-                f"Samples {np.flatnonzero(nothing)} can not be inverted when drop=None and "
-                "handle_unknown='error' because they contain all zeros"
-            )
-        values = values.astype(object)
-        values[nothing] = None
-        return values
 
     def _names_out(self, inputs: Sequence[str]) -> list[str]:
         combine: Any = self.feature_name_combiner
@@ -418,9 +377,9 @@ class OneHotEncoder(NamesColumns, Transformer):
             )
         return [
             combine(name, category)
-            for j, name in enumerate(inputs)
-            for group, category in enumerate(self._names_of(j))
-            if group != self._groups[j].dropped
+            for name, groups, known in zip(inputs, self._groups, self.categories_, strict=True)
+            for group, category in enumerate(groups.names(known))
+            if group != groups.dropped
         ]
 
 

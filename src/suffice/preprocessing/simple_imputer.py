@@ -27,9 +27,8 @@ from suffice.numerics.double_double import Array
 from suffice.preprocessing.fill_values import Gathered, check_kept, constant, kinds_only, typical
 from suffice.preprocessing.missing_cells import blanked, fill, refuse_nan, rows_of
 from suffice.preprocessing.standard_scaler import Scaling, column_moments
-from suffice.preprocessing.transformer import FLOATS, NamesColumns, Transformer, exactly
+from suffice.preprocessing.transformer import Transformer, exactly, has_cells
 from suffice.sources import Block, Columns, Source
-from suffice.sources.memory.frames import is_frame
 from suffice.sources.memory.mixed import NUMBER
 from suffice.sources.memory.sparse import canonical_csr
 from suffice.statistics.base import present
@@ -41,7 +40,7 @@ from suffice.statistics.observed import Observed
 register(Observed)
 
 
-class SimpleImputer(NamesColumns, Transformer):
+class SimpleImputer(Transformer):
     """Fill missing cells with one value a column.
 
     Parameters
@@ -174,13 +173,13 @@ class SimpleImputer(NamesColumns, Transformer):
         if reset and self.strategy != "constant":
             finite = False  # the pass itself finds what is not finite, and says where
         if self._takes_text:
-            if is_frame(X) and 0 not in X.shape:
+            if has_cells(X):
                 validate_data(self, X, reset=reset, skip_check_array=True)
                 return rows_of(X)
             checks: dict[str, Any] = {"dtype": None, "ensure_all_finite": finite}
             if isinstance(X, list) and any(isinstance(v, str) for row in X for v in row):
                 checks = {"dtype": object, "ensure_all_finite": False}
-            rows = validate_data(self, X, reset=reset, accept_sparse="csr", **checks)
+            rows = self._checked_array(X, reset, **checks)
             if rows.dtype.kind not in "iufO":
                 raise ValueError(
                     f"SimpleImputer does not support data with dtype {rows.dtype}. Please provide "
@@ -190,14 +189,7 @@ class SimpleImputer(NamesColumns, Transformer):
             rows = rows_of(rows)
         else:
             try:
-                rows = validate_data(
-                    self,
-                    X,
-                    reset=reset,
-                    accept_sparse="csr",
-                    dtype=FLOATS,
-                    ensure_all_finite=finite,
-                )
+                rows = self._checked_array(X, reset, ensure_all_finite=finite)
             except ValueError as error:
                 if "could not convert" in str(error):
                     raise ValueError(

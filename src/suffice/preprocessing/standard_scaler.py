@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from suffice.fitting.certificate import Certificate, rounded_down
@@ -107,7 +106,7 @@ def _digits(errors: Array) -> float:
     return max(-float(np.log10(np.max(errors, initial=0.0) + UNIT)), 0.0)
 
 
-class StandardScaler(OneToOneFeatureMixin, Transformer):
+class StandardScaler(Transformer):
     """Centre columns and scale them to variance 1.
 
     Parameters

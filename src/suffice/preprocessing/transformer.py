@@ -42,18 +42,15 @@ class Transformer(SourceTransformer, OnePass):
 
     def _checked_rows(self, X: Any, reset: bool) -> Any:
         """Rows in memory as an array, a CSR array or `Columns`."""
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse=self._accepts_sparse(),
-            dtype=FLOATS,
-            # In a fit the pass itself finds infinity, and says where.
-            ensure_all_finite=False if reset else "allow-nan",
-        )
+        return self._checked_array(X, reset)
 
-    def _check_fit(self, rows: Any) -> None:
-        """Raise if rows in memory cannot be learned from."""
+    def _checked_array(self, X: Any, reset: bool, **checks: Any) -> Any:
+        """Rows in memory as scikit-learn's `validate_data` returns them."""
+        # In a fit the pass itself finds infinity, and says where.
+        usual = {"dtype": FLOATS, "ensure_all_finite": False if reset else "allow-nan"}
+        return validate_data(
+            self, X, reset=reset, accept_sparse=self._accepts_sparse(), **usual | checks
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -68,17 +65,15 @@ class Transformer(SourceTransformer, OnePass):
         if isinstance(X, Source):
             return super()._training_source(X, y, sample_weight, reset)
         refuse_strangers(X)
-        weight = self._checked_weight(sample_weight, X)
-        if is_frame(X) and 0 not in X.shape:
-            source = as_source(X, None, weight)
-            self._take_names(source, reset)
-            return source
-        rows = self._checked_rows(X, reset)
-        self._check_fit(rows)
-        return self._source_of(rows, weight)
+        return self._source_in_memory(X, self._checked_weight(sample_weight, X), reset)
 
-    def _source_of(self, rows: Any, weight: Any) -> Source:
-        return as_source(rows, None, weight)
+    def _source_in_memory(self, X: Any, weight: Any, reset: bool) -> Source:
+        """Rows in memory to learn from."""
+        if not has_cells(X):
+            return as_source(self._checked_rows(X, reset), None, weight)
+        source = as_source(X, None, weight)
+        self._take_names(source, reset)
+        return source
 
     # --- transforming ---------------------------------------------------------------------
 
@@ -105,6 +100,26 @@ class Transformer(SourceTransformer, OnePass):
         self._announce()
         changed = in_memory(self._map(rows))
         return _wrap_data_with_container("transform", changed, X, self)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns that come out.
+
+        Parameters
+        ----------
+        input_features : array of str, optional
+            Names of the columns, where the fit saw none.
+
+        Returns
+        -------
+        array of str
+        """
+        check_is_fitted(self)
+        names = self._names_out(_check_feature_names_in(self, input_features))
+        return np.array(names, dtype=object)
+
+    def _names_out(self, inputs: Sequence[str]) -> list[str]:
+        """From the names of the input columns to those of the output columns; here the same."""
+        return list(inputs)
 
     def _check_width(self, X: Any) -> None:
         """Raise unless rows to change back have the columns of the fit."""
@@ -153,28 +168,9 @@ class Transformer(SourceTransformer, OnePass):
         return None
 
 
-class NamesColumns:
-    """Output columns whose names follow from those of the input columns."""
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns that come out.
-
-        Parameters
-        ----------
-        input_features : array of str, optional
-            Names of the columns, where the fit saw none.
-
-        Returns
-        -------
-        array of str
-        """
-        check_is_fitted(self)
-        names = self._names_out(_check_feature_names_in(self, input_features))
-        return np.array(names, dtype=object)
-
-    @abstractmethod
-    def _names_out(self, inputs: Sequence[str]) -> list[str]:
-        """From the names of the input columns to those of the output columns."""
+def has_cells(X: Any) -> bool:
+    """Whether rows are a data frame; an empty one is scikit-learn's to refuse."""
+    return is_frame(X) and 0 not in X.shape
 
 
 def in_memory(rows: Any) -> Any:

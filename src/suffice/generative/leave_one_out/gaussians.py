@@ -2,9 +2,9 @@
 
 Of the moments, a row that leaves changes those of its own class and those over all classes, by
 the formula that takes a part away; the other classes notice only through ε.  A kernel does this
-for many rows (`suffice.kernels.gaussian.densities`).  Where a variance or a weight nearly vanishes
-with the row, digits would cancel: there, and wherever a class is left without a value in a column,
-the moments are subtracted one by one, in the statistic's own precision.
+for many rows (`suffice.kernels.gaussian.leave_one_out`).  Where a variance or a weight nearly
+vanishes with the row, digits would cancel: there, and wherever a class is left without a value in a
+column, the moments are subtracted one by one, in the statistic's own precision.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from suffice.generative.naive_bayes.gaussians import (
     gaussians,
     log_densities,
 )
-from suffice.kernels.gaussian.densities import add_log_densities_without, add_tied_densities_without
+from suffice.kernels.gaussian.leave_one_out import (
+    add_log_densities_without,
+    add_tied_densities_without,
+)
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.statistics.moments.by_class import ClassMoments
 from suffice.statistics.moments.columns import ColumnMoments

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from suffice.engines.passes import reduce
-from suffice.neighbors.density.kernel_sums import TOGETHER, log_constants, make_windows
+from suffice.neighbors.density.kernel_sums import TOGETHER, kernel_sums, log_constants
 from suffice.neighbors.density.kernels import DensityKernel
 from suffice.sources import Block
 from suffice.sources.memory.query_blocks import QueryBlocks
@@ -81,7 +81,7 @@ class Choice:
     notes: tuple[str, ...]
 
 
-class Search:
+class BandwidthSearch:
     """Bandwidths tried so far, and their likelihoods."""
 
     def __init__(
@@ -155,7 +155,7 @@ def choose_bandwidth(
     -------
     Choice
     """
-    search = Search(rows, kernel, rule, folds, n_jobs)
+    search = BandwidthSearch(rows, kernel, rule, folds, n_jobs)
     unbounded = search.is_unbounded()
     notes = (UNBOUNDED,) if unbounded else ()
     if candidates is not None:
@@ -175,7 +175,7 @@ def choose_bandwidth(
     return search.choice(notes)
 
 
-def refine(search: Search) -> None:
+def refine(search: BandwidthSearch) -> None:
     """Look more closely between the neighbours of the best bandwidth."""
     tried, found, best = search.sorted()
     if not 0 < best < len(tried) - 1:
@@ -257,8 +257,8 @@ def left_out_likelihoods(
     -------
     array of shape (bandwidths,)
     """
-    windows = make_windows(rows, kernel, bandwidths, groups)
-    order, heaviest = windows.leaves.order, np.log(rows.weight.max())
+    around = kernel_sums(rows, kernel, bandwidths, groups)
+    order, heaviest = around.leaves.order, np.log(rows.weight.max())
     weight, hidden = rows.weight[order], groups[order]
     total = rows.weight.sum()
     # Repetitions of the row itself that stay; K is 1 at its centre.
@@ -270,7 +270,7 @@ def left_out_likelihoods(
 
     def summarize(block: Block) -> Sums:
         here = slice(block.start, block.start + block.n_rows)
-        sums = windows.block_log_sums(block.X, hidden[here])
+        sums = around.block_log_sums(block.X, hidden[here])
         log_density = np.logaddexp(sums, stays[here, None]) + constants
         log_density -= others[here, None]
         # Row by row of the transpose: each bandwidth's sum as if it were alone.

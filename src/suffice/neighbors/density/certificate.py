@@ -1,4 +1,4 @@
-"""What is proved about sums of windows, and about a bandwidth that was chosen.
+"""What is proved about kernel sums, and about a bandwidth that was chosen.
 
 With ε = 2⁻⁵², d columns and n rows, and besides the rounding of the logarithm itself:
 

@@ -28,8 +28,8 @@ TOGETHER = 64
 
 
 @dataclass(frozen=True)
-class Windows:
-    """Rows, and the windows of one shape that are put around queries.
+class KernelSums:
+    """Rows, and the kernel of several bandwidths that is summed over them.
 
     Attributes
     ----------
@@ -88,9 +88,9 @@ class Windows:
         return out
 
 
-def make_windows(
+def kernel_sums(
     rows: WeightedRows, kernel: DensityKernel, bandwidths: Floats, groups: Integers | None = None
-) -> Windows:
+) -> KernelSums:
     """Prepare rows for sums of one kernel's values.
 
     Parameters
@@ -103,13 +103,13 @@ def make_windows(
 
     Returns
     -------
-    Windows
+    KernelSums
     """
     leaves = rows.leaves
     numbers = leaves.place(np.zeros(rows.count, np.int64) if groups is None else groups, -1)
     shares = rows.weight / rows.weight.max()
     mass = leaves.place(np.log(shares), -np.inf) if kernel.endless else leaves.place(shares, 0.0)
-    return Windows(leaves, mass, numbers, mass.max(axis=1), bandwidths, kernel)
+    return KernelSums(leaves, mass, numbers, mass.max(axis=1), bandwidths, kernel)
 
 
 def log_constants(rows: WeightedRows, kernel: DensityKernel, bandwidths: Floats) -> Floats:

@@ -68,7 +68,7 @@ FARTHEST = 2.0**40
 """Largest cell of a scaled query."""
 
 
-class Found(NamedTuple):
+class RowsWithin(NamedTuple):
     """Rows within a radius: those of query i are `starts[i]` to `starts[i + 1]`."""
 
     starts: Integers
@@ -220,7 +220,7 @@ class BruteForce:
         )
         return np.flatnonzero(counts < 0)
 
-    def within(self, queries: Floats, most: float) -> Found:
+    def within(self, queries: Floats, most: float) -> RowsWithin:
         """All rows of a rank up to `most`, for each query in rising order of their numbers."""
         if self.screen is None:
             return self._within_directly(queries, most)
@@ -229,19 +229,19 @@ class BruteForce:
             for start in range(0, len(queries), TOGETHER)
         ]
         counts = np.concatenate([np.diff(part.starts) for part in parts])
-        return Found(
+        return RowsWithin(
             np.concatenate([[0], np.cumsum(counts)]),
             np.concatenate([part.ranks for part in parts]),
             np.concatenate([part.rows for part in parts]),
         )
 
-    def _within_directly(self, queries: Floats, most: float) -> Found:
+    def _within_directly(self, queries: Floats, most: float) -> RowsWithin:
         def look(starts: Integers, counts: Integers, ranks: Floats, rows: Integers) -> None:
             within_directly(queries, self.X, *self._rank, most, starts, counts, ranks, rows)
 
-        return twice(len(queries), look)
+        return counted_then_listed(len(queries), look)
 
-    def _within_screened(self, data: Screen, queries: Floats, most: float) -> Found:
+    def _within_screened(self, data: Screen, queries: Floats, most: float) -> RowsWithin:
         m = len(queries)
         factor, squares, far = data.queries(queries)
         if far.any():
@@ -271,7 +271,7 @@ class BruteForce:
         near = np.flatnonzero(ranks <= most)
         near = near[np.argsort(of[near], kind="stable")]
         starts = np.searchsorted(of[near], np.arange(m + 1))
-        return Found(starts, ranks[near], rows[near])
+        return RowsWithin(starts, ranks[near], rows[near])
 
 
 def as_floats(rows: Any) -> Floats:
@@ -289,7 +289,7 @@ def _room(k: int) -> int:
     return 8 * k + 256
 
 
-def twice(n_queries: int, look: Look) -> Found:
+def counted_then_listed(n_queries: int, look: Look) -> RowsWithin:
     """Rows within a radius by a kernel that first counts them and then lists them."""
     counts = np.empty(n_queries, np.int64)
     nothing, none = np.empty(0, np.int64), np.empty(0)
@@ -297,4 +297,4 @@ def twice(n_queries: int, look: Look) -> Found:
     starts = np.concatenate([[0], np.cumsum(counts)])
     ranks, rows = np.empty(starts[-1]), np.empty(starts[-1], np.int64)
     look(starts[:-1], counts, ranks, rows)
-    return Found(starts, ranks, rows)
+    return RowsWithin(starts, ranks, rows)

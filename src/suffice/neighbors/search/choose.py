@@ -1,4 +1,4 @@
-"""Which search to take."""
+"""Which search to take, and what is said about it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.fitting.certificate import Certificate
+from suffice.fitting.estimator import callers_level
 from suffice.kernels.neighbors.distances import SQUARED
 from suffice.neighbors.search.brute_force import BruteForce
 from suffice.neighbors.search.kd_tree import TreeSearch
 from suffice.neighbors.search.metrics import Metric
 from suffice.neighbors.search.sparse import SparseSearch
 from suffice.statistics.rows.sparse import SparseRows
+from suffice.statistics.rows.with_targets import RowsAndTargets
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -42,7 +45,9 @@ def takes_all_rows(algorithm: str, metric: Metric, X: Any, k: int) -> bool:
     """
     if isinstance(X, SparseRows):
         if algorithm not in ("auto", "brute"):
-            warnings.warn("cannot use tree with sparse input: using brute force", stacklevel=2)
+            warnings.warn(
+                "cannot use tree with sparse input: using brute force", stacklevel=callers_level()
+            )
         return True
     shape = X.shape
     if algorithm == "auto":
@@ -81,21 +86,35 @@ def search_of(X: Any, metric: Metric, leaf_size: int | None, n_jobs: int | None)
     return TreeSearch(X, metric, leaf_size, n_jobs)
 
 
-def without_self(distances: Floats, rows: Integers, start: int) -> tuple[Floats, Integers]:
-    """Neighbours of rows among themselves, without each row itself.
+def path_certificate(search: Search, algorithm: str, rows: RowsAndTargets) -> Certificate:
+    """That the neighbours found are the nearest, and which search runs."""
+    notes: tuple[str, ...] = ()
+    if algorithm in ("kd_tree", "ball_tree") and rows.sparse:
+        notes = ("there is no tree of sparse rows: they are all compared",)
+    elif algorithm == "ball_tree":
+        notes = ("a kd-tree runs in place of a ball tree",)
+    return Certificate(
+        True,
+        "the neighbours are those of a comparison with every row in float64, equal distances "
+        "in the order of the rows",
+        search.path,
+        {"rows": float(rows.count)},
+        notes,
+    )
 
-    Parameters
-    ----------
-    distances, rows : arrays of shape (queries, k + 1)
-    start : int
-        Number of the first query, which is a row.
 
-    Returns
-    -------
-    distances, rows : arrays of shape (queries, k)
-    """
-    other = rows != np.arange(start, start + len(rows))[:, None]
-    # Behind many rows that equal it, a row is not among its nearest.
-    other[other.all(axis=1), -1] = False
-    shape = (len(rows), rows.shape[1] - 1)
-    return distances[other].reshape(shape), rows[other].reshape(shape)
+def warn_about(metric: Metric, p: float | None, params: dict[str, Any] | None) -> None:
+    """Say that a parameter is overlooked, or that a metric is none."""
+    if "p" in (params or {}) and p is not None:
+        warnings.warn(
+            "Parameter p is found in metric_params. The corresponding parameter from __init__ "
+            "is ignored.",
+            SyntaxWarning,
+            stacklevel=callers_level(),
+        )
+    if metric.p < 1:
+        warnings.warn(
+            "Mind that for 0 < p < 1, Minkowski metrics are not distance metrics. Continuing "
+            "the execution with `algorithm='brute'`.",
+            stacklevel=callers_level(),
+        )

@@ -13,17 +13,19 @@ expected time" (1977).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.engines.engine import Stopped
+from suffice.engines.passes import each
 from suffice.engines.settings import resolve_threads
-from suffice.engines.workers import inside_worker, pool
 from suffice.kernels.neighbors.building import grow, turn_leaves
 from suffice.kernels.neighbors.distances import NOBODY, STEP
 from suffice.kernels.neighbors.tree import leaves_of, nearest_in_tree, within_in_tree
-from suffice.neighbors.search.brute_force import Found, as_floats, twice
+from suffice.neighbors.search.brute_force import RowsWithin, as_floats, counted_then_listed
 from suffice.neighbors.search.metrics import Metric
 from suffice.numerics.cached import cached_property
 
@@ -97,10 +99,10 @@ class Tree:
 
     def _grow(self, n_jobs: int | None) -> None:
         """Split the top by itself, level by level, then every tree below it."""
-        threads = 1 if inside_worker() or len(self.rows) < LARGE else resolve_threads(n_jobs)
+        threads = 1 if len(self.rows) < LARGE else resolve_threads(n_jobs)
         top = min((threads - 1).bit_length(), self.levels)
 
-        def split(node: int, depth: int, until: int) -> None:
+        def split(node: int, stopped: Stopped, depth: int, until: int) -> None:
             grow(
                 self.rows, self.order, self.levels, node, depth, until, self.columns, self.splits,
                 self.low, self.high,
@@ -109,12 +111,7 @@ class Tree:
         for depth in (*range(top), top):
             until = depth + 1 if depth < top else self.levels
             nodes = range((1 << depth) - 1, (2 << depth) - 1)
-            if len(nodes) == 1:
-                split(0, depth, until)
-            else:
-                waited = [pool(threads).submit(split, node, depth, until) for node in nodes]
-                for one in waited:
-                    one.result()
+            each(nodes, partial(split, depth=depth, until=until), n_jobs)
         self._join_boxes()
 
     def _join_boxes(self) -> None:
@@ -206,7 +203,7 @@ class TreeSearch:
         )  # fmt: skip
         return ranks, rows
 
-    def within(self, queries: Floats, most: float) -> Found:
+    def within(self, queries: Floats, most: float) -> RowsWithin:
         """All rows of a rank up to `most`, for each query in rising order of their numbers."""
         tree, queries = self.tree, self._widened(queries)
 
@@ -216,7 +213,7 @@ class TreeSearch:
                 self.metric.p, self._w, self._margin, most, starts, counts, ranks, rows,
             )  # fmt: skip
 
-        found = twice(len(queries), look)
+        found = counted_then_listed(len(queries), look)
         of = np.repeat(np.arange(len(queries)), np.diff(found.starts))
         sorted_ = np.lexsort((found.rows, of))
-        return Found(found.starts, found.ranks[sorted_], found.rows[sorted_])
+        return RowsWithin(found.starts, found.ranks[sorted_], found.rows[sorted_])

@@ -63,6 +63,10 @@ class Metric:
         """How the kernels rank rows."""
         return RANKS.get(self.name, POWER)
 
+    def described(self) -> tuple[str, dict[str, Any]]:
+        """Its name and its parameters, as scikit-learn's attributes tell them."""
+        return self.name, {"p": self.p, "w": self.w} if self.name == "minkowski" else {}
+
     @property
     def fits_trees(self) -> bool:
         """Whether a row in a box is no nearer than the box: so it is but for cosines."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from suffice.kernels.neighbors.distances import SQUARED
 from suffice.kernels.neighbors.sparse import nearest_sparse, within_sparse
-from suffice.neighbors.search.brute_force import Found, twice
+from suffice.neighbors.search.brute_force import RowsWithin, counted_then_listed
 from suffice.neighbors.search.metrics import Metric
 from suffice.statistics.rows.sparse import SparseRows
 
@@ -76,13 +76,13 @@ class SparseSearch:
         nearest_sparse(*self._arguments(queries, ranks, rows))
         return ranks, rows
 
-    def within(self, queries: SparseRows, most: float) -> Found:
+    def within(self, queries: SparseRows, most: float) -> RowsWithin:
         """All rows of a rank up to `most`, for each query in rising order of their numbers."""
 
         def look(starts: Integers, counts: Integers, ranks: Floats, rows: Integers) -> None:
             within_sparse(*self._arguments(queries, most, starts, counts, ranks, rows))
 
-        return twice(len(queries), look)
+        return counted_then_listed(len(queries), look)
 
 
 def _squares(rows: SparseRows) -> Floats:

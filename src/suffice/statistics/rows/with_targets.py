@@ -21,7 +21,7 @@ from suffice.statistics.counts.labels import KINDS
 from suffice.statistics.rows.sparse import SparseRows
 
 Floats = NDArray[np.float64]
-Rows = Floats | SparseRows
+DenseOrSparse = Floats | SparseRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class RowsAndTargets:
     ([1.0, 2.0, 2.0], [0, 0, 1])
     """
 
-    X: tuple[Rows, ...]
+    X: tuple[DenseOrSparse, ...]
     y: tuple[NDArray[Any], ...]
     n_columns: int
 
@@ -107,7 +107,7 @@ class RowsAndTargets:
     @cached_property
     def _whole(self) -> RowsAndTargets:
         parts: Any = self.X
-        X: Rows = (
+        X: DenseOrSparse = (
             SparseRows.concatenated([_sparse(x) for x in parts])
             if self.sparse
             else np.concatenate(parts)
@@ -178,29 +178,29 @@ class RowsAndTargets:
         return sum(one.nbytes for one in (*self.X, *self.y))
 
 
-def as_table(rows: Rows) -> Any:
+def as_table(rows: DenseOrSparse) -> Any:
     """Kept rows as arrays or as a matrix of SciPy's."""
     return rows.csr if isinstance(rows, SparseRows) else rows
 
 
-def _sparse(rows: Rows) -> SparseRows:
+def _sparse(rows: DenseOrSparse) -> SparseRows:
     return rows if isinstance(rows, SparseRows) else SparseRows.of(rows)
 
 
-def _dense(rows: Rows) -> Floats:
+def _dense(rows: DenseOrSparse) -> Floats:
     return np.asarray(rows.csr.toarray()) if isinstance(rows, SparseRows) else rows
 
 
-def _taken(rows: Rows, chosen: Any) -> Rows:
+def _taken(rows: DenseOrSparse, chosen: Any) -> DenseOrSparse:
     return rows.taken(chosen) if isinstance(rows, SparseRows) else rows[chosen]
 
 
-def _numbers(rows: Rows) -> Floats:
+def _numbers(rows: DenseOrSparse) -> Floats:
     """A number for each row, the same for equal rows and mostly another for others."""
     return rows.sums(rows.data) if isinstance(rows, SparseRows) else rows[:, 0]
 
 
-def _keys(rows: Rows, targets: tuple[NDArray[Any], ...]) -> list[tuple[Any, ...]]:
+def _keys(rows: DenseOrSparse, targets: tuple[NDArray[Any], ...]) -> list[tuple[Any, ...]]:
     """What makes rows equal: all cells, as bytes, and the target."""
     if isinstance(rows, SparseRows):
         parts = [np.split(one, rows.indptr[1:-1]) for one in (rows.indices, rows.data)]

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from suffice.decomposition.spectrum import Spectrum, spectrum
-from suffice.engines import gather
+from suffice.engines.gather import Rows
 from suffice.engines.passes import each_chunk
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble, two_sum
 from suffice.numerics.exact_gram import exact_gram
@@ -34,7 +34,7 @@ CHUNK = 256
 """Columns handled at once; few, so that few roundings add up in a product."""
 
 
-class Rows:
+class CentredRows:
     """Rows in memory, read by chunks of columns.
 
     Attributes
@@ -46,9 +46,7 @@ class Rows:
         Bounds: of the mean, and of the scale relative to it.
     """
 
-    def __init__(
-        self, rows: gather.Rows, source: Source, standardize: bool, n_jobs: int | None
-    ) -> None:
+    def __init__(self, rows: Rows, source: Source, standardize: bool, n_jobs: int | None) -> None:
         self.n_jobs, self.X = n_jobs, rows.X
         self.weight = np.ones(rows.X.shape[0]) if rows.weight is None else rows.weight
         self.n_rows, self.n_columns = self.X.shape
