@@ -13,7 +13,7 @@ from scipy.sparse import issparse, vstack
 from suffice.engines.passes import in_order
 from suffice.sources.base import NOTHING, Block, Piece, Source
 from suffice.sources.derived.subset import rows_of
-from suffice.sources.finite import describe_non_finite
+from suffice.sources.finite import NotFinite, first_non_finite
 from suffice.sources.memory.arrays import ArraySource
 from suffice.sources.memory.mixed import Columns
 from suffice.sources.memory.sparse import SparseSource
@@ -61,12 +61,15 @@ def gather(source: Source, name: str, missing: bool = False, n_jobs: int | None 
     whole: Any = source if isinstance(source, ArraySource | SparseSource) else None
     parts: list[Block] = []
     count = 0
-    with closing(in_order(source, partial(_load, source=source, missing=missing), n_jobs)) as runs:
-        for run in runs:
-            parts += run
-            count += sum(block.n_rows for block in run)
-            if whole is None:
-                _check_size(count, source, name)
+    try:
+        with closing(in_order(source, partial(_load, missing=missing), n_jobs)) as runs:
+            for run in runs:
+                parts += run
+                count += sum(block.n_rows for block in run)
+                if whole is None:
+                    _check_size(count, source, name)
+    except NotFinite as error:
+        raise ValueError(error.described(source, missing)) from None
     if not count:
         raise ValueError(NOTHING)
     if whole is not None and count == whole.n_rows:
@@ -75,14 +78,13 @@ def gather(source: Source, name: str, missing: bool = False, n_jobs: int | None 
     return Rows(_joined(X), _joined(y), _joined(weight))
 
 
-def _load(run: list[Piece], source: Source, missing: bool) -> list[Block]:
+def _load(run: list[Piece], missing: bool) -> list[Block]:
     """The rows of a run that have a weight, checked."""
     blocks = []
     for piece in run:
         block = piece.load()
-        message = describe_non_finite(block, source, missing)
-        if message:
-            raise ValueError(message)
+        if first_non_finite(block, missing) is not None:
+            raise NotFinite("a value out of range", block.start, block.n_rows)
         if block.weight is not None and not block.weight.all():
             block = rows_of(block, block.weight > 0, block.start)
         blocks.append(block)

@@ -12,7 +12,7 @@ of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -64,7 +64,7 @@ class Shards:
         self._shards: list[Shard] | None = list(shards)
         self.source = source
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Shard]:
         if self._shards is None:
             raise RuntimeError("these shards were closed: the fit that kept them has ended")
         return iter(self._shards)
@@ -76,10 +76,11 @@ class Shards:
         """The same columns for a fit of its own, to the rows that a mask chooses."""
 
         def chosen(shard: Shard) -> Shard:
-            there = mask[shard.start : shard.start + shard.n_rows].astype(np.float64)
-            return replace(
-                shard, weight=there if shard.weight is None else there * shard.weight, own=None
-            )
+            there = mask[shard.start : shard.start + shard.n_rows]
+            weight = shard.weight
+            if not there.all():
+                weight = there.astype(np.float64) if weight is None else there * weight
+            return replace(shard, weight=weight, own=None)
 
         return Shards(map(chosen, self), self.source)
 
@@ -146,11 +147,12 @@ def sweep(
     -------
     The merged statistic; the same bits at any number of threads.
     """
-
-    def work(shard: Shard, stopped: Stopped) -> tuple[Shard, S]:
-        own, statistic = function(shard)
-        return replace(shard, own=own), statistic
-
-    done = each(list(shards), work, n_jobs, shards.source)
-    shards.replace([shard for shard, _ in done])
+    done = each(list(shards), partial(_swept, function=function), n_jobs, shards.source)
+    shards.replace([replace(shard, own=own) for shard, (own, _) in zip(shards, done, strict=True)])
     return merged(statistic for _, statistic in done)
+
+
+def _swept(
+    shard: Shard, stopped: Stopped, function: Callable[[Shard], tuple[Any, S]]
+) -> tuple[Any, S]:
+    return function(shard)

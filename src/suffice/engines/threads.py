@@ -17,7 +17,14 @@ from typing import TypeVar
 from suffice.engines.engine import Engine, Item, Stopped
 from suffice.engines.merging import RUN
 from suffice.engines.settings import resolve_threads
-from suffice.engines.workers import inside_worker, one_blas_thread, pool
+from suffice.engines.workers import (
+    GivenUp,
+    inside_worker,
+    one_blas_thread,
+    pool,
+    stopped_here,
+    unless_stopped,
+)
 from suffice.sources.base import Piece, Source
 
 T = TypeVar("T")
@@ -39,11 +46,12 @@ class Threads(Engine):
             if first is None:
                 raise ValueError(f"there are no rows in {source!r}; at least one is needed")
             with one_blas_thread():
+                stopped = stopped_here()
                 second = None if threads == 1 else _read(runs, lambda: work(first))
                 if second is None:
-                    yield work(first)
+                    yield work(_Stoppable(first, stopped))
                     for run in runs:  # map would take a StopIteration in `work` for the end
-                        yield work(run)
+                        yield work(_Stoppable(run, stopped))
                 else:
                     yield from _in_threads(first, second, runs, work, threads)
 
@@ -56,22 +64,18 @@ class Threads(Engine):
         threads = 1 if inside_worker() else resolve_threads(n_jobs)
         with one_blas_thread():
             if threads == 1 or len(items) < 2:
-                return [function(item, never) for item in items]
+                stopped = stopped_here()
+                return [function(item, stopped) for item in _Stoppable(items, stopped)]
             stop = threading.Event()
             workers = pool(threads)
             waiting: deque[Future[T]] = deque()
             try:
                 for item in items:
-                    waiting.append(workers.submit(function, item, stop.is_set))
+                    waiting.append(workers.submit(unless_stopped, stop.is_set, function, item))
                 return [_oldest(waiting) for _ in items]
             finally:
                 stop.set()
                 give_up(waiting)
-
-
-def never() -> bool:
-    """That the caller has not given up: nobody could have, on its own thread."""
-    return False
 
 
 def _in_threads(
@@ -83,19 +87,16 @@ def _in_threads(
 ) -> Generator[T, None, None]:
     stop = threading.Event()
 
-    def guarded(run: list[Piece]) -> T:
-        # A generator over the run's pieces, so that a stopped pass ends at the next block.
-        if stop.is_set():
-            raise _Stopped
-        return work(_Stoppable(run, stop))
+    def guarded(run: list[Piece], stopped: Stopped) -> T:
+        return work(_Stoppable(run, stopped))
 
     workers = pool(threads)
     waiting: deque[Future[T]] = deque()
     try:
         for run in (first, second):
-            waiting.append(workers.submit(guarded, run))
+            waiting.append(workers.submit(unless_stopped, stop.is_set, guarded, run))
         while more := _read(runs, lambda: [future.result() for future in waiting]):
-            waiting.append(workers.submit(guarded, more))
+            waiting.append(workers.submit(unless_stopped, stop.is_set, guarded, more))
             if len(waiting) > threads:
                 yield _oldest(waiting)
         while waiting:
@@ -134,22 +135,18 @@ def _read(runs: Iterator[list[Piece]], earlier: Callable[[], object]) -> list[Pi
         del failure  # its traceback holds this frame
 
 
-class _Stopped(Exception):
-    """Raised in a worker whose pass was given up."""
+class _Stoppable(list[Item]):
+    """Items, or pieces, whose iteration ends with `GivenUp` once their results are unwanted."""
 
+    def __init__(self, items: Sequence[Item], stopped: Stopped) -> None:
+        super().__init__(items)
+        self._stopped = stopped
 
-class _Stoppable(list[Piece]):
-    """A run of pieces whose iteration ends, with `_Stopped`, once the pass is given up."""
-
-    def __init__(self, run: list[Piece], stop: threading.Event) -> None:
-        super().__init__(run)
-        self._stop = stop
-
-    def __iter__(self) -> Iterator[Piece]:
-        for piece in super().__iter__():
-            if self._stop.is_set():
-                raise _Stopped
-            yield piece
+    def __iter__(self) -> Iterator[Item]:
+        for item in super().__iter__():
+            if self._stopped():
+                raise GivenUp
+            yield item
 
 
 def _runs(source: Source, size: int) -> Generator[list[Piece], None, None]:

@@ -9,24 +9,54 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class GivenUp(Exception):
+    """Raised in a worker whose result is no longer wanted."""
+
+
+def never() -> bool:
+    """That the caller has not given up: nobody could have, on its own thread."""
+    return False
 
 
 class _Inside(threading.local):
-    """Whether this thread is one of the pool's (a pass it starts must run inline)."""
+    """Whether this thread is one of the pool's, and whether what it does is no longer wanted."""
 
     worker = False
+    stopped: Callable[[], bool] = staticmethod(never)
 
 
 _inside = _Inside()
 
 
 def inside_worker() -> bool:
-    """Whether the calling thread belongs to the pool."""
+    """Whether the calling thread belongs to the pool: a pass it starts must run inline."""
     return _inside.worker
+
+
+def stopped_here() -> Callable[[], bool]:
+    """Tells whether the work that the calling thread does for a pass has been given up."""
+    return _inside.stopped
+
+
+def unless_stopped(
+    stopped: Callable[[], bool], function: Callable[[Any, Callable[[], bool]], T], item: Any
+) -> T:
+    """Work on a worker; what this starts in turn is told as well when it is given up."""
+    if stopped():
+        raise GivenUp
+    _inside.stopped = stopped
+    try:
+        return function(item, stopped)
+    finally:
+        _inside.stopped = never
 
 
 def _enter_worker() -> None:

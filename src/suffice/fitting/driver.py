@@ -80,9 +80,11 @@ class Running(Generic[T]):
 
     def close(self) -> None:
         """Let go of what was kept beside the rows."""
-        self.method.close()
-        for shards in self.kept:
-            shards.close()
+        try:
+            self.method.close()
+        finally:
+            while self.kept:
+                self.kept.pop().close()
 
 
 def driven(
@@ -150,6 +152,8 @@ def delegated(model: Estimator, source: Source, label: str | None) -> Generator[
             except StopAsked:
                 running.ask_to_stop()
                 continue
+            if isinstance(asked, Keep):
+                running.kept.append(answer)  # one of many parts: it lets go of its own
             running.note(asked, answer, objective_of(asked, answer), time.perf_counter() - began)
             running.send(answer)
         model._adopt_found(running.result, running.trace)

@@ -34,7 +34,6 @@ from suffice.fitting.callbacks import CallbackSupportMixin, FitTask, fit_task, w
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.driver import completed, driven
 from suffice.fitting.inputs import (
-    NotFinite,
     are_plain,
     finite_rows,
     refuse_other_columns,
@@ -46,7 +45,7 @@ from suffice.fitting.requests import Found, Passes
 from suffice.fitting.trace import Trace
 from suffice.fitting.transaction import all_or_nothing
 from suffice.sources import Block, Source, as_source
-from suffice.sources.finite import within_range
+from suffice.sources.finite import NotFinite, within_range
 from suffice.sources.memory.frames import is_frame
 
 INSIDE = ("suffice.", "sklearn.callback")

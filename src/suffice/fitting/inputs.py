@@ -14,20 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.sources import Block, Source, as_source
-from suffice.sources.finite import describe_non_finite
+from suffice.sources.finite import NotFinite, describe_non_finite
 from suffice.sources.memory.target import library, plain_array
-
-
-class NotFinite(FloatingPointError):
-    """A block that cannot be summed; its arguments are the reason, its first row and its length."""
-
-    def described(self, source: Source, missing: bool) -> str:
-        """What is wrong, and where: the block is read again, for only here are names known."""
-        reason, start, n_rows = self.args
-        piece = next(piece for piece in source.pieces() if piece.start == start)
-        return describe_non_finite(piece.load(), source, missing) or (
-            f"Input contains {reason}: rows {start} to {start + n_rows - 1}; rescale the columns"
-        )
 
 
 def summarize_finite(block: Block, summarize: Callable[[Block], Any]) -> Any:

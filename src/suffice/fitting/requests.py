@@ -105,7 +105,8 @@ class Keep:
     step : str, or None
     prepare : function of a block
         Read-only columns, by their names.  Fits to different folds share them if their
-        functions are equal; so they must not depend on the weights.
+        functions are equal (functions of a module, or frozen records that can be compared);
+        so they must not depend on the weights.
     source : Source, optional
         Rows to be read instead of all rows.
     """

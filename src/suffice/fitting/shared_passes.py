@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from traceback import format_exc
+from traceback import clear_frames, format_exc
 from typing import Any
 
 import numpy as np
@@ -47,8 +47,8 @@ class SharedColumns:
 
     def close(self) -> None:
         """Let go of them."""
-        for _, shards in self._kept:
-            shards.close()
+        while self._kept:
+            self._kept.pop()[1].close()
 
 
 class RunningFit:
@@ -84,6 +84,7 @@ class RunningFit:
         self.model, self.part, self.view, self.keep = model, part, view, keep
         self.error: str | None = None
         self.failure: Exception | None = None
+        self._before = dict(vars(model))
         self._running = Running(model._passes(part))
         self._go_on(self._begin)
 
@@ -104,11 +105,14 @@ class RunningFit:
     def fail(self, error: Exception) -> None:
         """End, because a pass could not be made."""
         self.failure, self.error = error, format_exc()
-        self._running.asked = None
-        self._running.close()
+        clear_frames(error.__traceback__)  # what they hold of the rows
+        self.close()
 
     def close(self) -> None:
-        """Give up, where it has not ended."""
+        """Give up, where it has not ended: the model is then as it was."""
+        if self.failure is not None or self.asked is not None:
+            self.model.__dict__ = self._before
+        self._running.asked = None
         self._running.close()
 
     def summarize(self, block: Block) -> Any:
@@ -131,16 +135,19 @@ class RunningFit:
                 self._answer(answer, time.perf_counter() - began)
             if self.asked is None:
                 self.model._adopt_found(self._running.result, self._running.trace)
-                self._running.close()
+                self.close()
         except Exception as error:  # noqa: BLE001
             self.fail(error)
+        except BaseException:
+            self.close()
+            raise
 
     @staticmethod
     def _shares(asked: Any) -> bool:
         return isinstance(asked, Pass) and asked.source is None
 
     def _own_answer(self, asked: Any) -> Any:
-        if isinstance(asked, Keep) and self.keep is not None:
+        if isinstance(asked, Keep) and asked.source is None and self.keep is not None:
             self._running.kept.append(self.keep(asked))
             return self._running.kept[-1]
         return answered(self.model, asked, self.part, self._running.kept)

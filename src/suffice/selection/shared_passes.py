@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 from sklearn.base import clone
 
 from suffice.fitting.estimator import Estimator
-from suffice.fitting.shared_passes import in_step, on_some_rows
+from suffice.fitting.shared_passes import SharedColumns, in_step, on_some_rows
 from suffice.selection.candidates import is_as_we_wrote_it
 from suffice.selection.k_fits import KFits
 
@@ -21,12 +22,13 @@ class SharedPasses(KFits):
         began, n_splits = time.perf_counter(), self.folds.n_splits
         masks = [self._mask(split) for split in range(n_splits)]
         source = self._watched()
-        fits = [
-            [on_some_rows(clone(candidate), source, mask) for mask in masks]
-            for candidate in self.candidates
-        ]
-        every = [fit for row in fits for fit in row]
-        in_step(every, source)
+        with closing(SharedColumns(source, self.candidates[0]._n_jobs())) as columns:
+            fits = [
+                [on_some_rows(clone(candidate), source, mask, columns) for mask in masks]
+                for candidate in self.candidates
+            ]
+            every = [fit for row in fits for fit in row]
+            in_step(every, source)
         seconds = (time.perf_counter() - began) / len(every)
         for fit in every:
             if fit.failure is not None and self.error_score == "raise":

@@ -79,26 +79,43 @@ def describe_non_finite(block: Block, source: Source, missing: bool = False) -> 
     Input X contains infinity or a value too large: column 'pay', row 1 (counted from 0). \
 Every value must be a finite number.
     """
-    counted = None if block.weight is None else block.weight != 0
-    if isinstance(block.X, Columns):
-        place = None  # text can be missing, and so can the numbers beside it
-    else:
-        find = _first_in_sparse if issparse(block.X) else _first
-        place = find(block.X, counted, missing)
-    if place is not None:
-        row, column, value = place
-        where = f"{source.column_label(column)}, {source.row_label(block.start + row)}"
-        return _message("X", value, where)
-    place = None if block.y is None else _first(block.y, counted)
-    if place is None:
+    found = first_non_finite(block, missing)
+    if found is None:
         return None
-    row, column, value = place
+    name, (row, column, value) = found
     where = source.row_label(block.start + row)
-    if block.y is not None and block.y.ndim == 2:
+    if name == "X":
+        where = f"{source.column_label(column)}, {where}"
+    elif block.y is not None and block.y.ndim == 2:
         names = source.target_names
         target = f"column {column}" if names is None else f"column {names[column]!r}"
         where = f"{target}, {where}"
-    return _message("y", value, where)
+    return _message(name, value, where)
+
+
+def first_non_finite(block: Block, missing: bool = False) -> tuple[str, Place] | None:
+    """Where a block holds what `describe_non_finite` describes: "X" or "y", and the place."""
+    counted = None if block.weight is None else block.weight != 0
+    place = None
+    if not isinstance(block.X, Columns):  # text can be missing, and so can the numbers beside it
+        find = _first_in_sparse if issparse(block.X) else _first
+        place = find(block.X, counted, missing)
+    if place is not None:
+        return "X", place
+    place = None if block.y is None else _first(block.y, counted)
+    return None if place is None else ("y", place)
+
+
+class NotFinite(FloatingPointError):
+    """A block that cannot be summed; its arguments are the reason, its first row and its length."""
+
+    def described(self, source: Source, missing: bool) -> str:
+        """What is wrong, and where: the block is read again, for only here are names known."""
+        reason, start, n_rows = self.args
+        piece = next(piece for piece in source.pieces() if piece.start == start)
+        return describe_non_finite(piece.load(), source, missing) or (
+            f"Input contains {reason}: rows {start} to {start + n_rows - 1}; rescale the columns"
+        )
 
 
 def _message(name: str, value: float, where: str) -> str:

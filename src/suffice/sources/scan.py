@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from suffice.numerics.cached import cached_property
 from suffice.sources.base import Source, block_rows
-from suffice.sources.files import arrow, csv, parquet
-from suffice.sources.files.columns import ACCEPTED, ENCODE, NUMBERS, kind_of
+from suffice.sources.files.columns import ACCEPTED, ENCODE
 from suffice.sources.files.paths import Path, find_files
-from suffice.sources.files.piece import FilePiece
+from suffice.sources.files.piece import FilePiece, Slice, in_file
+from suffice.sources.files.reading import DataFile, batches
 from suffice.sources.files.schema import (
-    DELIMITERS,
     FoundColumn,
     Selection,
     check_present,
@@ -30,29 +28,7 @@ from suffice.sources.files.schema import (
     raise_bad_value,
     read_header,
     select_columns,
-    unreadable,
 )
-
-CELLS_PER_BATCH = 1 << 20  # values read at a time: 8 MB of float64
-
-
-@dataclass(frozen=True)
-class DataFile:
-    """One file of a source.
-
-    Attributes
-    ----------
-    path, format : str
-    n_rows : int or None
-        None where only reading tells.
-    flags : frozenset of str
-        Columns of a CSV file that hold true and false.
-    """
-
-    path: str
-    format: str
-    n_rows: int | None
-    flags: frozenset[str] = frozenset()
 
 
 def scan(
@@ -211,76 +187,30 @@ class FileSource(Source):
     def pieces(self) -> Iterator[FilePiece]:
         size = block_rows(self.n_columns)
         start, n_rows, slices = 0, 0, []
-        for i in range(len(self.files)):
-            with closing(self._read(i, self.selection.names)) as batches:
-                for batch in batches:
+        for i, file in enumerate(self.files):
+            with closing(self._read(i, self.selection.names)) as found:
+                for row, batch in found:
                     offset = 0
                     while offset < batch.num_rows:
                         length = min(size - n_rows, batch.num_rows - offset)
-                        slices.append((batch, offset, length))
+                        slices.append(Slice(batch, offset, length, file, row + offset))
                         offset += length
                         n_rows += length
                         if n_rows == size:
-                            yield FilePiece(self, start, n_rows, slices)
+                            yield FilePiece(self.selection, self.row_label, start, n_rows, slices)
                             start, n_rows, slices = start + n_rows, 0, []
         if n_rows:
-            yield FilePiece(self, start, n_rows, slices)
+            yield FilePiece(self.selection, self.row_label, start, n_rows, slices)
 
-    def _read(self, i: int, columns: Sequence[str]) -> Generator[Any, None, None]:
-        """Record batches of one file, their columns in the order asked for."""
-        import pyarrow as pa
-
+    def _read(self, i: int, columns: Sequence[str]) -> Generator[tuple[int, Any], None, None]:
+        """Record batches of one file, after the numbers of their first rows."""
         file, n_rows = self.files[i], 0
-        batch_rows = CELLS_PER_BATCH // len(columns)
-        batch_rows -= batch_rows % block_rows(self.n_columns)
-        batch_rows = max(batch_rows, block_rows(self.n_columns))
-        try:
-            if file.format in DELIMITERS:
-                types = {name: self._text_type(file, name) for name in columns}
-                batches = csv.batches(file.path, DELIMITERS[file.format], types)
-            else:
-                reader = parquet if file.format == "parquet" else arrow
-                batches = reader.batches(file.path, columns, batch_rows)
-            with closing(batches):
-                for batch in batches:
-                    if not isinstance(batch, csv.Lines):
-                        batch = batch.select(list(columns))
-                        if not n_rows:
-                            self._check_kinds(file, batch.schema)
-                    n_rows += batch.num_rows
-                    yield batch
-        except (pa.ArrowException, OSError) as error:
-            raise unreadable(file.path, file.format, error) from error
-        except KeyError as error:
-            raise ValueError(
-                f"{file.path!r} has changed since it was scanned: {error.args[0]}."
-            ) from error
+        for row, batch in batches(file, self.selection, columns):
+            yield row, batch
+            n_rows = row + batch.num_rows
         if self._counts[i] not in (None, n_rows):
-            raise ValueError(
-                f"{file.path!r} has changed since it was scanned: it had {self._counts[i]} rows, "
-                f"now {n_rows}."
-            )
+            raise file.changed(f"it had {self._counts[i]} rows, now {n_rows}")
         self._learn_count(i, n_rows)
-
-    def _check_kinds(self, file: DataFile, schema: Any) -> None:
-        """Whether columns hold numbers and text as they did when the file was scanned."""
-        for field in schema:
-            is_text = field.name in self._texts
-            if kind_of(field.type) not in ({"text", "null"} if is_text else NUMBERS):
-                raise ValueError(
-                    f"{file.path!r} has changed since it was scanned: column {field.name!r} "
-                    f"is now of type {field.type}, not {'text' if is_text else 'numeric'}."
-                )
-
-    @cached_property
-    def _texts(self) -> frozenset[str]:
-        """Columns that are read as text."""
-        selection = self.selection
-        names = selection.target if selection.target_kind == "text" else ()
-        if selection.kinds is None:
-            return frozenset(names)
-        kinds = zip(selection.features, selection.kinds, strict=True)
-        return frozenset((*names, *(name for name, kind in kinds if kind == "text")))
 
     def refuse_text(self) -> None:
         """Raise if a feature holds text: the message names the column, and the CSV row."""
@@ -297,24 +227,16 @@ class FileSource(Source):
             f"are {ACCEPTED}. {ENCODE}"
         )
 
-    def _text_type(self, file: DataFile, name: str) -> Any:
-        """Arrow type that a CSV column is read as."""
-        import pyarrow as pa
-
-        if name in self._texts:
-            return pa.string()
-        return pa.bool_() if name in file.flags else pa.float64()
-
     def row_label(self, row: int) -> str:
         """Number of a row, and its file as far as the rows of the files are known."""
-        label, before = super().row_label(row), 0
+        before = 0
         for file, count in zip(self.files, self._counts, strict=True):
             if count is None:
                 break
             if row < before + count:
-                return f"{label}, which is row {row - before} of {file.path!r}"
+                return in_file(row, row - before, file.path)
             before += count
-        return label
+        return super().row_label(row)
 
     def __repr__(self) -> str:
         first, more = self.files[0].path, len(self.files) - 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -79,6 +80,7 @@ class MappedSource(Source):
         self._labels = None if labels is None else tuple(labels)
         self.target_names = source.target_names
         self.has_target, self.has_weight = source.has_target, source.has_weight
+        self.engine = source.engine
 
     @property
     def n_rows(self) -> int | None:  # type: ignore[override]
@@ -106,10 +108,13 @@ class MappedSource(Source):
                     offset += length
                     n_rows += length
                     if n_rows == size:
-                        yield MappedPiece(self, start, n_rows, slices)
+                        yield self._piece(start, n_rows, slices)
                         start, n_rows, slices = start + n_rows, 0, []
         if n_rows:
-            yield MappedPiece(self, start, n_rows, slices)
+            yield self._piece(start, n_rows, slices)
+
+    def _piece(self, start: int, n_rows: int, slices: list[Slice]) -> MappedPiece:
+        return MappedPiece(self.function, self.n_columns, self.sparse, start, n_rows, slices)
 
     def _name_of(self, column: int) -> str | int:
         if self.feature_names is None and self._labels is not None:
@@ -147,6 +152,9 @@ class Shared:
                 self._block = block
             return block
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Shared, (self._piece,)
+
 
 class Slice(NamedTuple):
     """Some rows of a piece of the base."""
@@ -169,13 +177,16 @@ class Slice(NamedTuple):
         )
 
 
+@dataclass(eq=False, slots=True)
 class MappedPiece:
     """Rows that lie in one or more pieces of the base."""
 
-    __slots__ = ("n_rows", "slices", "source", "start")
-
-    def __init__(self, source: MappedSource, start: int, n_rows: int, slices: list[Slice]) -> None:
-        self.source, self.start, self.n_rows, self.slices = source, start, n_rows, slices
+    function: Callable[[Any], Any]
+    n_columns: int
+    sparse: bool
+    start: int
+    n_rows: int
+    slices: list[Slice]
 
     def load(self) -> Block:
         """The rows, mapped."""
@@ -186,13 +197,13 @@ class MappedPiece:
         return Block(X, y, weight, self.start)
 
     def _mapped(self, block: Block) -> Any:
-        X = self.source.function(block.X)
-        if self.source.sparse and issparse(X):
+        X = self.function(block.X)
+        if self.sparse and issparse(X):
             X = canonical_csr(X)
-        if X.shape != (block.n_rows, self.source.n_columns):
+        if X.shape != (block.n_rows, self.n_columns):
             raise ValueError(
                 f"the function of a MappedSource returned the shape {X.shape} for "
-                f"{block.n_rows} rows; {self.source.n_columns} columns were announced."
+                f"{block.n_rows} rows; {self.n_columns} columns were announced."
             )
         return X
 

@@ -40,6 +40,7 @@ class RelabelledSource(Source):
         self.n_columns, self.sparse, self.kinds = source.n_columns, source.sparse, source.kinds
         self.feature_names, self.target_names = source.feature_names, source.target_names
         self.has_target, self.has_weight = source.has_target, source.has_weight
+        self.engine = source.engine
 
     @property
     def n_rows(self) -> int | None:  # type: ignore[override]
@@ -59,14 +60,13 @@ class RelabelledSource(Source):
         pieces = self.source.pieces()
         try:
             for piece in pieces:
-                yield _Relabelled(self, piece)
+                yield _Relabelled(piece, self.function)
         finally:
             getattr(pieces, "close", tuple)()
 
     def relabelled(self, block: Block) -> Block:
         """A block of the base with the new target."""
-        assert block.y is not None
-        return replace(block, y=self.function(block.y))
+        return _relabelled(block, self.function)
 
     def column_label(self, column: int) -> str:
         return self.source.column_label(column)
@@ -81,11 +81,15 @@ class RelabelledSource(Source):
 class _Relabelled:
     """A piece of the base, and what to do with its target."""
 
-    __slots__ = ("n_rows", "piece", "source", "start")
+    __slots__ = ("function", "n_rows", "piece", "start")
 
-    def __init__(self, source: RelabelledSource, piece: Piece) -> None:
-        self.source, self.piece = source, piece
+    def __init__(self, piece: Piece, function: Callable[[Any], NDArray[Any]]) -> None:
+        self.piece, self.function = piece, function
         self.start, self.n_rows = piece.start, piece.n_rows
 
     def load(self) -> Block:
-        return self.source.relabelled(self.piece.load())
+        return _relabelled(self.piece.load(), self.function)
+
+
+def _relabelled(block: Block, function: Callable[[Any], NDArray[Any]]) -> Block:
+    return replace(block, y=function(block.y))

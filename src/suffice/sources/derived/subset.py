@@ -34,7 +34,7 @@ class SubsetSource(Source):
         self.feature_names, self.target_names = source.feature_names, source.target_names
         self.has_target, self.has_weight = source.has_target, source.has_weight
         self.sparse = source.sparse
-        self.kinds = source.kinds
+        self.kinds, self.engine = source.kinds, source.engine
 
     @property
     def target_shape(self) -> tuple[int, ...]:

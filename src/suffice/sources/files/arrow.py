@@ -29,9 +29,11 @@ def describe(path: str) -> tuple[Any, int]:
     return content.open().schema, sum(length for length, _ in content.batch_headers())
 
 
-def batches(path: str, columns: Sequence[str], batch_rows: int) -> Generator[Any, None, None]:
-    """The columns as record batches of at most `batch_rows` rows."""
-    content = Content(path)
+def batches(
+    path: str, columns: Sequence[str], batch_rows: int
+) -> Generator[tuple[int, Any], None, None]:
+    """The columns as record batches of at most `batch_rows` rows, after their first rows."""
+    content, row = Content(path), 0
     reader = content.open()
     if any(is_compressed for _, is_compressed in content.batch_headers()):
         # Only now: choosing columns while reading copies what could be used in place.
@@ -40,8 +42,9 @@ def batches(path: str, columns: Sequence[str], batch_rows: int) -> Generator[Any
         wanted = batch.select(list(columns))
         wanted.validate(full=True)
         for start in range(0, wanted.num_rows, batch_rows):
-            yield wanted.slice(start, batch_rows)
+            yield row + start, wanted.slice(start, batch_rows)
             content.forget_pages()
+        row += wanted.num_rows
 
 
 class Content:

@@ -41,8 +41,13 @@ def describe(path: str, delimiter: str) -> tuple[Any, bool]:
         return schema, next(rest, None) is not None
 
 
-def batches(path: str, delimiter: str, types: Mapping[str, Any]) -> Generator[Any, None, None]:
-    """The columns in `types`, read as these Arrow types: `Lines`, then record batches."""
+def batches(
+    path: str, delimiter: str, types: Mapping[str, Any]
+) -> Generator[tuple[int, Any], None, None]:
+    """The columns in `types`, read as these Arrow types: `Lines`, then record batches.
+
+    Each comes after the number of its first row.
+    """
     import pyarrow as pa
 
     layout = Layout(path, delimiter, [], types)
@@ -56,13 +61,15 @@ def batches(path: str, delimiter: str, types: Mapping[str, Any]) -> Generator[An
                 count = _count_lines(text)
                 if count is None:
                     break
-                yield Lines(layout, text, n_rows, count)
+                yield n_rows, Lines(layout, text, n_rows, count)
                 n_rows += count
             else:
                 return
     with closing(layout.read(n_rows)) as rest:
         next(rest)
-        yield from rest
+        for batch in rest:
+            yield n_rows, batch
+            n_rows += batch.num_rows
 
 
 class Lines:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,22 +14,50 @@ from numpy.typing import NDArray
 from suffice.sources.base import Block
 from suffice.sources.files import csv
 from suffice.sources.files.columns import labels, numbers, texts, write_columns
+from suffice.sources.files.reading import DataFile, batches
+from suffice.sources.files.schema import Selection
 from suffice.sources.memory.mixed import TEXT, Columns, rows_of
 from suffice.sources.memory.target import first_bad_weight
 
-if TYPE_CHECKING:
-    from suffice.sources.scan import FileSource
+
+class Slice(NamedTuple):
+    """Rows of an Arrow record batch, or of lines of CSV, and where in their file they begin."""
+
+    batch: Any
+    offset: int
+    length: int
+    file: DataFile
+    row: int
 
 
+@dataclass(eq=False, slots=True)
 class FilePiece:
-    """Rows that lie in slices of one or more Arrow record batches."""
+    """Rows that lie in slices of one or more record batches.
 
-    __slots__ = ("source", "start", "n_rows", "slices")
+    Attributes
+    ----------
+    selection : Selection
+    row_label : function
+        How a message should name a row of the source.
+    start, n_rows : int
+    slices : list of Slice
+    """
 
-    def __init__(
-        self, source: FileSource, start: int, n_rows: int, slices: list[tuple[Any, int, int]]
-    ) -> None:
-        self.source, self.start, self.n_rows, self.slices = source, start, n_rows, slices
+    selection: Selection
+    row_label: Callable[[int], str]
+    start: int
+    n_rows: int
+    slices: list[Slice]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process gets no data: it reads the rows from their files."""
+        places: list[Place] = []
+        # By identity: a file may be read twice.
+        for _, same in groupby(self.slices, key=lambda part: id(part.file)):
+            parts = list(same)
+            length = sum(part.length for part in parts)
+            places.append(Place(parts[0].file, parts[0].row, length))
+        return DistantPiece, (self.selection, self.start, self.n_rows, places)
 
     def load(self) -> Block:
         """The rows as numbers, and as text where a column holds that.
@@ -36,13 +68,13 @@ class FilePiece:
             If a weight is negative, NaN or infinite, or text stands where a
             number should.
         """
-        selection, names = self.source.selection, self.source.selection.names
+        selection, names = self.selection, self.selection.names
         n_features = len(selection.features)
         X = rows_of(selection.kinds, self.n_rows, n_features)
         weight = np.empty(self.n_rows) if selection.weight is not None else None
         targets: list[list[NDArray[Any]]] = [[] for _ in selection.target]
         row = 0
-        for batch, offset, length in self.slices:
+        for batch, offset, length, *_ in self.slices:
             whole = batch.read() if isinstance(batch, csv.Lines) else batch
             columns = whole.slice(offset, length).columns
             rows = slice(row, row + length)
@@ -65,13 +97,60 @@ class FilePiece:
             return None
         # A copy even of a single part: a view would keep its whole batch in memory.
         columns = [np.concatenate(parts) for parts in targets]
-        return columns[0] if self.source.selection.flat_target else np.stack(columns, axis=1)
+        return columns[0] if self.selection.flat_target else np.stack(columns, axis=1)
 
     def _check_weight(self, weight: NDArray[np.float64]) -> None:
         bad = first_bad_weight(weight)
         if bad is not None:
             raise ValueError(
-                f"Weight column {self.source.selection.weight!r} holds {weight[bad]} in "
-                f"{self.source.row_label(self.start + bad)}; weights must be finite and not "
-                "negative."
+                f"Weight column {self.selection.weight!r} holds {weight[bad]} in "
+                f"{self.row_label(self.start + bad)}; weights must be finite and not negative."
             )
+
+
+class Place(NamedTuple):
+    """Consecutive rows of a file."""
+
+    file: DataFile
+    row: int
+    length: int
+
+    def slices(self, selection: Selection) -> Iterator[Slice]:
+        """These rows, read from the file."""
+        file, row, length = self
+        stop = row + length
+        with closing(batches(file, selection, selection.names, row, stop)) as found:
+            for first, batch in found:
+                here = min(first + batch.num_rows, stop) - row
+                if here > 0:
+                    yield Slice(batch, row - first, here, file, row)
+                    row += here
+        if row < stop:
+            raise file.changed(f"rows {row} to {stop - 1} are gone")
+
+
+@dataclass(eq=False, slots=True)
+class DistantPiece:
+    """A piece in another process: where its rows are, to be read when they are wanted."""
+
+    selection: Selection
+    start: int
+    n_rows: int
+    places: list[Place]
+
+    def load(self) -> Block:
+        """The rows as `FilePiece.load` gives them."""
+        slices = [part for place in self.places for part in place.slices(self.selection)]
+        return FilePiece(self.selection, self._row_label, self.start, self.n_rows, slices).load()
+
+    def _row_label(self, row: int) -> str:
+        before, (place, *more) = self.start, self.places
+        while row >= before + place.length:
+            before += place.length
+            place, *more = more
+        return in_file(row, place.row + row - before, place.file.path)
+
+
+def in_file(row: int, row_of_file: int, path: str) -> str:
+    """How a message should name a row of files."""
+    return f"row {row} (counted from 0), which is row {row_of_file} of {path!r}"

@@ -65,6 +65,13 @@ class Selection:
         weight = () if self.weight is None else (self.weight,)
         return tuple(dict.fromkeys((*self.features, *self.target, *weight)))
 
+    @cached_property
+    def texts(self) -> frozenset[str]:
+        """Columns that are read as text."""
+        names = self.target if self.target_kind == "text" else ()
+        kinds = zip(self.features, self.kinds or (), strict=self.kinds is not None)
+        return frozenset((*names, *(name for name, kind in kinds if kind == "text")))
+
 
 def read_header(path: str) -> Header:
     """Columns and number of rows of a file, without reading its rows.
@@ -206,7 +213,7 @@ def raise_bad_value(path: str, file_format: str, name: str) -> None:
     """Read a CSV column as numbers as far as its first value that is none: that raises."""
     import pyarrow as pa
 
-    for batch in csv.batches(path, DELIMITERS[file_format], {name: pa.float64()}):
+    for _, batch in csv.batches(path, DELIMITERS[file_format], {name: pa.float64()}):
         if isinstance(batch, csv.Lines):
             batch.read()
 

@@ -35,6 +35,22 @@ class RowRange:
     def load(self) -> Block:
         return self.source.rows(self.start, self.start + self.n_rows)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process gets these rows, not all."""
+        return Loaded, (self.load(),)
+
+
+class Loaded:
+    """The piece of a block that is already there."""
+
+    __slots__ = ("block", "start", "n_rows")
+
+    def __init__(self, block: Block) -> None:
+        self.block, self.start, self.n_rows = block, block.start, block.n_rows
+
+    def load(self) -> Block:
+        return self.block
+
 
 def cut(source: RowsInMemory, step: int | None = None) -> Iterator[RowRange]:
     """The rows of `source` in pieces of `step` rows, by default those of dense blocks."""
