@@ -47,9 +47,6 @@ ACCEPTED_ERROR, ACCEPTED_ON_ROWS = 1e-8, 1e-10
 A second pass over many rows costs more than one over the few of the rows' side.
 """
 
-SMALL_WORK, SMALL_COLUMNS = 1 << 20, 32
-"""rows × columns², and columns, up to which double-double costs a few milliseconds."""
-
 FEW_COLUMNS = 128
 """Columns up to which moments are formed even of fewer rows."""
 
@@ -168,6 +165,8 @@ class PCA(Projection):
         tags.input_tags.sparse = True
         return tags
 
+    _cheap_exact = (1 << 20, 32)
+
     # --- fitting --------------------------------------------------------------------------
 
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
@@ -177,15 +176,11 @@ class PCA(Projection):
         few = source.n_columns > FEW_COLUMNS and source.count_rows() < source.n_columns
         return self._on_rows(source) if few else super()._passes(source)
 
-    def _is_small(self, source: Source) -> bool:
-        return source.n_rows is not None and is_small(source.n_rows, source.n_columns)
-
     def _summarize(self, block: Block, precision: Precision) -> Moments:
         return Moments.summarize(block.X, None, block.weight, precision)
 
     def _solve(self, moments: Moments, final: bool) -> Solved | None:
-        few_rows = is_small(moments.count, len(moments.magnitude))
-        if not final and moments.precision == "float64" and few_rows:
+        if not final and self._wants_more_digits(moments):
             return None
         if not moments.count:
             raise ValueError(NOTHING)
@@ -277,11 +272,6 @@ class PCA(Projection):
                 f"{min(n, d)}"
             )
         return int(wanted), False
-
-
-def is_small(n_rows: int, n_columns: int) -> bool:
-    """Whether double-double costs next to nothing for this many rows and columns."""
-    return n_rows * n_columns**2 <= SMALL_WORK and n_columns <= SMALL_COLUMNS
 
 
 def _number(weight: DoubleDouble) -> int | float:

@@ -44,8 +44,7 @@ class Classifier(ClassifierMixin):
 
     classes_: NDArray[Any]
 
-    def _target_checks(self) -> dict[str, Any]:
-        return {"multi_output": False, "y_numeric": False}
+    _target_checks: dict[str, bool] = {"y_numeric": False, "multi_output": False}
 
     def _labels(self, block: Block) -> NDArray[Any]:
         return labels_of(block)

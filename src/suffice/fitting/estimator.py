@@ -76,6 +76,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     _takes_text: ClassVar[bool] = False
     """Whether feature columns may hold text."""
 
+    _target_checks: dict[str, bool] = {"y_numeric": True, "multi_output": True}
+    """What the target may be: arguments of scikit-learn's `validate_data`."""
+
     _shares_passes: ClassVar[bool] = True
     """Whether fits to several folds, or targets, gain from reading the rows together."""
 
@@ -175,7 +178,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         y = without_absent(y, weight)
         if is_frame(X):
             return self._frame_source(X, y, weight, reset)
-        target = self._target_checks()
+        target = self._target_checks
         if reset and are_plain(X, y, target["multi_output"]):
             self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_ = X.shape[1]
@@ -201,17 +204,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _checked_target(self, X: Any, y: Any) -> Any:
         """The target of rows that `validate_data` does not see."""
         if y is not None:
-            y = _check_y(y, estimator=self, **self._target_checks())
+            y = _check_y(y, estimator=self, **self._target_checks)
             check_consistent_length(X, y)
         elif self.__sklearn_tags__().target_tags.required:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
         return y
-
-    def _target_checks(self) -> dict[str, Any]:
-        """Arguments of scikit-learn's `validate_data` that concern the target."""
-        return {"y_numeric": True, "multi_output": True}
 
     def _checked_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
         if sample_weight is None:

@@ -56,7 +56,7 @@ def merge(*models: Any) -> Any:
     for name in ("n_features_in_", "feature_names_in_", *private):
         if name in vars(named):
             setattr(merged, name, vars(named)[name])
-    merged._adopt_private(models)
+    merged._join(models)
     statistics = [model._kept() for model in models]
     merged._resolve("merge", type(statistics[0]).merge(statistics), began)
     merged._warn_unless_proved()
@@ -87,7 +87,6 @@ def _check_alike(first: Any, other: Any) -> None:
         raise ValueError(
             f"cannot merge models of different columns: {_shown(names[0])} and {_shown(names[1])}"
         )
-    first._check_alike(other)
 
 
 def same_value(a: Any, b: Any) -> bool:

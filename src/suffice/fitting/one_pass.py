@@ -101,9 +101,13 @@ class OnePass(Estimator):
         read again, and the answer is as good as this statistic allows.
         """
 
-    def _is_small(self, source: Source) -> bool:
-        """Whether, by the shape of the data alone, double-double costs next to nothing."""
-        return False
+    _cheap_exact: tuple[int, int] = (0, 0)
+    """Up to so many rows × columns², and columns, double-double costs next to nothing."""
+
+    def _is_small(self, n_rows: int | None, n_columns: int) -> bool:
+        """Whether the first pass is in double-double, by the shape of the data alone."""
+        work, columns = self._cheap_exact
+        return n_rows is not None and n_rows * n_columns**2 <= work and n_columns <= columns
 
     def _passes(self, source: Source) -> Passes:
         # The statistic of an earlier fit must not outlive it.
@@ -291,24 +295,29 @@ class OnePass(Estimator):
     # --- what they share ------------------------------------------------------------------
 
     def _kept(self) -> Any:
-        """The statistic of all rows so far."""
+        """The statistic of all rows so far; raise where there is none to go on from."""
         try:
-            kept = self._statistic_of_rows()
+            kept = self.statistics_
         except AttributeError as reason:
             raise ValueError(str(reason)) from None
-        if getattr(self, "exact", False) and kept.precision == "float64":
+        self._check_exact(kept)
+        return kept
+
+    def _check_exact(self, statistic: Any) -> None:
+        if getattr(self, "exact", False) and statistic.precision == "float64":
             raise ValueError(
                 "exact=True was set after a fit in float64, whose statistic stays what it is: "
                 "fit again, or set exact=False"
             )
-        return kept
 
-    def _statistic_of_rows(self) -> Any:
-        return self.statistics_
+    def _wants_more_digits(self, statistic: Any) -> bool:
+        """Whether float64 moments are of so few rows that double-double should be tried."""
+        columns = self.n_features_in_
+        return statistic.precision == "float64" and self._is_small(statistic.count, columns)
 
     def _always_exact(self, source: Any) -> bool:
         """Whether not even a first pass is in float64."""
-        return getattr(self, "exact", False) or self._is_small(source)
+        return getattr(self, "exact", False) or self._is_small(source.n_rows, source.n_columns)
 
     def _statistic_of(self, source: Any, precision: Precision) -> Any:
         with one_blas_thread():
@@ -332,11 +341,12 @@ class OnePass(Estimator):
         self.trace_ = trace + solved.steps
         return True
 
-    def _adopt_private(self, models: Sequence[Self]) -> None:
-        """Take over what merged models know beyond their statistics."""
+    def _join(self, models: Sequence[Self]) -> None:
+        """Take over what merged models know beyond their statistics.
 
-    def _check_alike(self, other: Self) -> None:
-        """Raise unless another model of this kind, parameters and columns can be merged."""
+        They are of one kind, with the same parameters and columns; raise if they differ in
+        anything else that matters.
+        """
 
     # --- what model selection may ask -----------------------------------------------------
 

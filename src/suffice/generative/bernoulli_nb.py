@@ -16,6 +16,7 @@ classification" (1998).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -145,13 +146,15 @@ class BernoulliNB(NaiveBayes):
         self._threshold = self.binarize
         return super()._passes(source)
 
-    def _check_alike(self, other: Self) -> None:
-        ours, theirs = self._learned_threshold, other._learned_threshold
-        if ours != theirs:
-            raise ValueError(
-                f"cannot merge models fitted with binarize={ours!r} and binarize={theirs!r}: fit "
-                "both with one"
-            )
+    def _join(self, models: Sequence[Self]) -> None:
+        super()._join(models)
+        ours = self._threshold = models[0]._learned_threshold
+        for theirs in (other._learned_threshold for other in models[1:]):
+            if ours != theirs:
+                raise ValueError(
+                    f"cannot merge models fitted with binarize={ours!r} and binarize={theirs!r}: "
+                    "fit both with one"
+                )
 
     @property
     def _learned_threshold(self) -> float | None:

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.files.registry import register
@@ -223,14 +224,16 @@ class MixedNB(NaiveBayes):
     def _log_prior_density(self) -> float:
         return float(sum(part._log_prior_density() for part in self.parts_.values()))
 
-    def _check_alike(self, other: Self) -> None:
-        if self._kinds != other._kinds:
-            raise ValueError(
-                f"cannot merge models whose columns are {list(self._kinds)} and "
-                f"{list(other._kinds)}: fit both with the same kinds"
-            )
-        for kind, part in self.parts_.items():
-            part._check_alike(other.parts_[kind])
+    def _join(self, models: Sequence[Self]) -> None:
+        super()._join(models)
+        for other in models[1:]:
+            if self._kinds != other._kinds:
+                raise ValueError(
+                    f"cannot merge models whose columns are {list(self._kinds)} and "
+                    f"{list(other._kinds)}: fit both with the same kinds"
+                )
+        for kind, part in models[0].parts_.items():
+            clone(part)._join([model.parts_[kind] for model in models])
 
     # --- fitting ----------------------------------------------------------------------------
 

@@ -53,7 +53,7 @@ from suffice.linear.bayesian.posterior import Posterior, Solver, posterior, spre
 from suffice.linear.inference.summary import column_names
 from suffice.linear.least_squares.base import MOST_COLUMNS, LeastSquaresModel
 from suffice.linear.least_squares.fit import adopted
-from suffice.linear.least_squares.normal_equations import NormalEquations, wants_more_digits
+from suffice.linear.least_squares.normal_equations import NormalEquations
 from suffice.linear.least_squares.solve import PROVED_ERROR, solve, solve_if_accurate
 from suffice.linear.least_squares.spread import CoefficientSpread
 from suffice.numerics.double_double import Array
@@ -189,8 +189,7 @@ class BayesianLinearRegression(LeastSquaresModel):
                 "a known noise_variance has no prior: leave a0 and b0 out, or the noise_variance"
             )
 
-    def _target_checks(self) -> dict[str, Any]:
-        return {"y_numeric": True, "multi_output": False}
+    _target_checks = {"y_numeric": True, "multi_output": False}
 
     def _shape_of_target(self, source: Source) -> tuple[int, ...]:
         if source.target_shape not in ((), (1,)):
@@ -251,7 +250,7 @@ class BayesianLinearRegression(LeastSquaresModel):
 
     def _solve(self, moments: Moments, final: bool) -> Solved | None:
         columns = len(moments.magnitude)
-        if not final and wants_more_digits(moments):
+        if not final and self._wants_more_digits(moments):
             return None
         if final or columns > MANY_COLUMNS:
             return self._solve_with(moments, solve)

@@ -219,7 +219,8 @@ default="auto"
     def _takes_counts(self) -> bool:
         return isinstance(self._response(), BinomialResponse)
 
-    def _target_checks(self) -> dict[str, Any]:
+    @property
+    def _target_checks(self) -> dict[str, Any]:  # type: ignore[override]
         return {"y_numeric": True, "multi_output": self._takes_counts()}
 
     def _method(self) -> str:

@@ -28,7 +28,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.fitting.classification import Classifier, labels_of
 from suffice.fitting.requests import Found, Passes
-from suffice.fitting.trace import Trace
 from suffice.linear.inference.class_probabilities import ClassPrediction, predicted_classes
 from suffice.linear.inference.logistic import known_likelihood, summary_of
 from suffice.linear.inference.logistic_likelihood import ClassLikelihood, last_pass
@@ -291,6 +290,7 @@ class LogisticRegression(Classifier, IterativeLinearModel):
         }
         proof = self._certificate(objective, found, method)
         factors, weights = self._class_factors(first_look), first_look.label_weights
+        self.__dict__.pop("separating_direction_", None)
         if found.separating is not None:
             direction, constant = objective.columns.to_user(found.separating)
             attributes["separating_direction_"] = np.hstack([direction, constant[:, None]])
@@ -302,10 +302,6 @@ class LogisticRegression(Classifier, IterativeLinearModel):
                 objective, found, factors, weights, first_look.count
             )
         return Found(attributes, proof)
-
-    def _adopt_found(self, found: Found, trace: Trace) -> None:
-        self.__dict__.pop("separating_direction_", None)
-        super()._adopt_found(found, trace)
 
     # --- predicting ---------------------------------------------------------------------------
 

@@ -86,7 +86,7 @@ def enet_path(
     n_targets = model._n_targets()
     with one_blas_thread():
         if model._joins_folds(source):
-            precision: Precision = "double-double" if model._is_small(source) else "float64"
+            precision: Precision = "double-double" if model._always_exact(source) else "float64"
             moments = model._statistic_of(source, precision)
             targets: list[Any] = list(targets_of(moments, n_targets, False, True, quick=True))
         else:

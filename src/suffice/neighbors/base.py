@@ -166,9 +166,6 @@ class NeighborsModel(OnePass):
     def _adopt_targets(self, rows: RowsAndTargets) -> None:
         """Set what is learned from the targets."""
 
-    def _resolve(self, step: str, statistic: Any, began: float, final: bool = True) -> bool:
-        return super()._resolve(step, statistic.joined(), began, final)
-
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be a fitted model."""
         rows = vars(self).get("statistics_")

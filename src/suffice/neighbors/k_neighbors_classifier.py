@@ -13,6 +13,7 @@ nonparametric regression" (1977).
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -122,8 +123,7 @@ class KNeighborsClassifier(MultiOutputMixin, Classifier, NeighborsModel):
 
     # --- fitting --------------------------------------------------------------------------
 
-    def _target_checks(self) -> dict[str, Any]:
-        return {"multi_output": True, "y_numeric": False}
+    _target_checks = {"multi_output": True, "y_numeric": False}
 
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
         if _is_a_column(y):
@@ -152,8 +152,9 @@ class KNeighborsClassifier(MultiOutputMixin, Classifier, NeighborsModel):
         if not reset:
             self._check_outputs(source.target_shape[0] if source.target_shape else None)
 
-    def _check_alike(self, other: Any) -> None:
-        self._check_outputs(len(other.classes_) if other.outputs_2d_ else None)
+    def _join(self, models: Sequence[Self]) -> None:
+        for other in models[1:]:
+            models[0]._check_outputs(len(other.classes_) if other.outputs_2d_ else None)
 
     def _check_outputs(self, found: int | None) -> None:
         known = len(self.classes_) if self.outputs_2d_ else None

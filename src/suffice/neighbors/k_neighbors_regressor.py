@@ -10,7 +10,8 @@ Reference: Stone, "Consistent nonparametric regression" (1977).
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,8 +117,9 @@ class KNeighborsRegressor(MultiOutputMixin, Regressor, NeighborsModel):
         if not reset:
             self._check_shape(source.target_shape)
 
-    def _check_alike(self, other: Any) -> None:
-        self._check_shape(other._target_shape)
+    def _join(self, models: Sequence[Self]) -> None:
+        for other in models[1:]:
+            models[0]._check_shape(other._target_shape)
 
     def _check_shape(self, found: tuple[int, ...]) -> None:
         if found != self._target_shape:

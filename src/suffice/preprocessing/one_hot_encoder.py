@@ -201,7 +201,7 @@ class OneHotEncoder(Transformer):
             refuse_rounded(counts.values, [source.column_label(j) for j in range(source.n_columns)])
         return counts
 
-    def _adopt_private(self, models: Sequence[Self]) -> None:
+    def _join(self, models: Sequence[Self]) -> None:
         columns = zip(*(model._forms for model in models), strict=True)
         self._forms = tuple(common_form(forms) for forms in columns)
 

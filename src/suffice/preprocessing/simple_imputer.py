@@ -144,17 +144,14 @@ class SimpleImputer(Transformer):
         if not isinstance(statistic.values, Gathered):
             self._statistic = statistic
 
-    def _statistic_of_rows(self) -> Observed:
+    def _kept(self) -> Any:
         if "_statistic" not in vars(self):
-            raise AttributeError(
+            raise ValueError(
                 "a function as strategy sees the values of all rows, of which no statistic is "
                 "kept: fit again on all rows"
             )
-        return self._statistic
-
-    def _kept(self) -> Any:
-        if "_statistic" not in vars(self) or isinstance(self._statistic.values, ColumnMoments):
-            return super()._kept()
+        if isinstance(self._statistic.values, ColumnMoments):
+            self._check_exact(self._statistic)
         return self._statistic  # counts are exact in float64
 
     def _frozen(self) -> Any:

@@ -172,17 +172,13 @@ class StandardScaler(Transformer):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _accepts_sparse(self) -> str | bool:
-        return "csr"
-
     def _checked_rows(self, X: Any, reset: bool) -> Any:
-        rows = super()._checked_rows(X, reset)
-        if issparse(rows) and self.with_mean:
+        if issparse(X) and self.with_mean:
             raise ValueError(
                 "Cannot center sparse matrices: pass `with_mean=False` instead, or a source of "
                 "sparse rows, whose blocks are filled one at a time."
             )
-        return rows
+        return super()._checked_rows(X, reset)
 
     # --- fitting --------------------------------------------------------------------------
 

@@ -233,9 +233,6 @@ class BagOfWords(TransformerMixin, OnePass):
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Any:
         return X, sample_weight
 
-    def _always_exact(self, source: Any) -> bool:
-        return True
-
     def _statistic_of(self, source: Any, precision: str) -> WordCounts:
         X, weight = source
         return WordCounts.summarize(self._taken_apart(X), _checked_weight(weight))
@@ -261,14 +258,15 @@ class BagOfWords(TransformerMixin, OnePass):
 
     # --- what a model that keeps its statistic is asked --------------------------------------
 
-    def _check_alike(self, other: Self) -> None:
-        """There is no target; but the words of both must be words of the same kind."""
-        for name, value in self._analysis.items():
-            if not same_value(value, other._analysis[name]):
-                raise ValueError(
-                    f"cannot merge vocabularies fitted with {name}={value!r} and "
-                    f"{name}={other._analysis[name]!r}: fit both with one"
-                )
+    def _join(self, models: Sequence[Self]) -> None:
+        # The words of all must be words of the same kind.
+        for name, value in models[0]._analysis.items():
+            for theirs in (other._analysis[name] for other in models[1:]):
+                if not same_value(value, theirs):
+                    raise ValueError(
+                        f"cannot merge vocabularies fitted with {name}={value!r} and "
+                        f"{name}={theirs!r}: fit both with one"
+                    )
 
     def _summarize(self, block: Block, precision: Precision) -> WordCounts:
         raise TypeError("BagOfWords learns from documents, and not from rows")

@@ -83,10 +83,7 @@ class Discriminant(GenerativeClassifier):
         self._rule()
         return super()._passes(source)
 
-    def _is_small(self, source: Source) -> bool:
-        n, d = source.n_rows, source.n_columns
-        return n is not None and n * d**2 <= SMALL_WORK and d <= SMALL_COLUMNS
-
+    _cheap_exact = (1 << 14, 16)
     _follows_scaling = True
 
     def _statistic_size(self, n_columns: int) -> int:

@@ -77,9 +77,6 @@ from suffice.sources.memory.sparse import canonical_csr
 from suffice.statistics.counts.labels import coded, united
 from suffice.statistics.moments.full import NOTHING, Precision
 
-SMALL = 1 << 14
-"""Cells up to which moments are made in double-double at once: it takes no longer."""
-
 
 class NaiveBayes(Classifier, OnePass):
     """Base of the naive Bayes models; the module's text says what a model provides.
@@ -193,9 +190,9 @@ class NaiveBayes(Classifier, OnePass):
 
     # --- fitting --------------------------------------------------------------------------
 
-    def _checked_source(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Source:
+    def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
         text = self._takes_text and is_table(X) and 0 not in getattr(X, "shape", ())
-        check = partial(text_source, self) if text else super()._checked_source
+        check = partial(text_source, self) if text else super()._training_source
         found = None if isinstance(X, Source) else with_filled(y, self.unlabelled)
         if found is None:
             return check(X, y, sample_weight, reset)
@@ -243,9 +240,9 @@ class NaiveBayes(Classifier, OnePass):
             summarize = unless_rounded(source, self._categorical(), summarize)
         return super()._pass(with_long_blocks(source), summarize)
 
-    def _is_small(self, source: Source) -> bool:
-        few = source.n_rows is not None and source.n_rows * source.n_columns < SMALL
-        return few and self._has_moments()
+    @property
+    def _cheap_exact(self) -> tuple[int, int]:  # type: ignore[override]
+        return (1 << 18, 1 << 10) if self._has_moments() else (0, 0)
 
     def _solve(self, statistic: Any, final: bool) -> Solved | None:
         if not statistic.count:
@@ -300,7 +297,7 @@ class NaiveBayes(Classifier, OnePass):
                     )
         return self.update(X, y, sample_weight)
 
-    def _adopt_private(self, models: Any) -> None:
+    def _join(self, models: Any) -> None:
         declared = [m._declared_classes for m in models if m._declared_classes is not None]
         known = [m.classes_ for m in models]
         self._declared_classes = united([*declared, *known]) if declared else None

@@ -24,9 +24,7 @@ from suffice.linear.least_squares.leave_one_out import leave_one_out
 from suffice.linear.least_squares.many_penalties import solve_grid
 from suffice.linear.least_squares.normal_equations import (
     NormalEquations,
-    is_small,
     normal_equations,
-    wants_more_digits,
 )
 from suffice.linear.least_squares.solve import LeastSquaresSolution
 from suffice.numerics.double_double import Array
@@ -94,6 +92,8 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
     _follows_scaling = True
     _solve_grid: ClassVar[Any] = staticmethod(solve_grid)
 
+    _cheap_exact = (1 << 20, 1 << 10)
+
     _has_leverages: ClassVar[bool] = True
     """Whether a prediction without a row follows from the one with it: linear in the target."""
 
@@ -153,10 +153,6 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
     def _leave_one_out_of_block(self) -> Callable[[Block], Array]:
         return leave_one_out(self)
 
-    def _is_small(self, source: Source) -> bool:
-        columns = source.n_columns + self._n_targets()
-        return source.n_rows is not None and is_small(source.n_rows, columns)
-
     def _summarize(self, block: Block, precision: Precision) -> Moments:
         return Moments.summarize(block.X, as_columns(block.y), block.weight, precision)
 
@@ -164,7 +160,7 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
         if not moments.count:
             raise ValueError(NOTHING)
         self._fitted_intercept = self.fit_intercept
-        if not final and wants_more_digits(moments):
+        if not final and self._wants_more_digits(moments):
             return None
         return self._minimiser.from_moments(self, moments, final)
 
@@ -208,8 +204,9 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
             self._check_target_shape(shape)
         self._target_shape = shape
 
-    def _check_alike(self, other: Self) -> None:
-        self._check_target_shape(other._target_shape)
+    def _join(self, models: Sequence[Self]) -> None:
+        for other in models[1:]:
+            models[0]._check_target_shape(other._target_shape)
 
     def _check_target_shape(self, shape: tuple[int, ...]) -> None:
         if shape != self._target_shape:

@@ -30,9 +30,6 @@ MOST_DOUBT = 1 << 20
 """Noise of the moments, in units of what rounding hides of a column, up to which a column is
 called dependent when nothing but noise remains of it: 1024 roundings of its values."""
 
-SMALL_WORK = 1 << 20
-"""rows × columns² up to which double-double costs a few milliseconds: always used."""
-
 
 @dataclass(frozen=True)
 class NormalEquations:
@@ -212,13 +209,3 @@ def rounded(value: Any) -> Array:
 
 def _times(A: Any, factor: Array) -> Any:
     return A.scaled(factor) if isinstance(A, DoubleDouble) else A * factor
-
-
-def wants_more_digits(moments: Moments) -> bool:
-    """Whether float64 moments are of so few rows that double-double costs next to nothing."""
-    return moments.precision == "float64" and is_small(moments.count, len(moments.magnitude))
-
-
-def is_small(n_rows: int, n_columns: int) -> bool:
-    """Whether double-double costs next to nothing for this many rows and columns."""
-    return n_rows * n_columns**2 <= SMALL_WORK

@@ -98,7 +98,7 @@ class RowsAndTargets:
         if len(kinds) > 1:
             names = " and ".join(sorted(KINDS.get(kind, kind) for kind in kinds))
             raise ValueError(f"targets must be of one kind, but these are {names}")
-        return cls(X, y, parts[0].n_columns)
+        return cls(X, y, parts[0].n_columns).joined()
 
     def joined(self) -> RowsAndTargets:
         """The same rows in one part: always the same object."""
