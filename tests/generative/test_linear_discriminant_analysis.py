@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 
 import suffice
 from suffice import LinearDiscriminantAnalysis
-from suffice.generative.discriminant import wide_rows
+from suffice.generative.discriminant import more_columns_than_rows as many_columns
 from suffice.statistics.moments.labelled import LabelledMoments
 from suffice.statistics.moments.pooled import PooledMoments
 from tests.generative.exact_gaussians import close, exact_gaussians, floats, fractions, inverse
@@ -461,7 +461,7 @@ def test_what_is_not_proved_is_told():
 
 @pytest.fixture
 def _few_are_many(monkeypatch):
-    monkeypatch.setattr(wide_rows, "WIDE", 100)
+    monkeypatch.setattr(many_columns, "WIDE", 100)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -480,7 +480,7 @@ def test_many_columns_are_solved_from_the_rows(weighted, monkeypatch):
     fresh, _ = sample(50, 150, seed=3)
     if not weighted:
         same_predictions(wide, peer.LinearDiscriminantAnalysis().fit(X, y), fresh, 1e-9)
-    monkeypatch.setattr(wide_rows, "WIDE", 200)
+    monkeypatch.setattr(many_columns, "WIDE", 200)
     full = LinearDiscriminantAnalysis().fit(X, y, weight)
     assert hasattr(full, "statistics_")
     same_predictions(wide, full, fresh, 1e-9)

@@ -14,11 +14,11 @@ import suffice
 from suffice import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.bayes import NormalInverseWishart
 from suffice.generative.discriminant.axes import principal_axes
-from suffice.generative.discriminant.shrinkage import (
-    Rule,
+from suffice.generative.discriminant.covariance import (
+    Shrinkage,
     covariance,
     pooled,
-    rule_of,
+    shrinkage_of,
     shrunk_covariance,
 )
 from suffice.statistics.moments.fourth import FourthMoments
@@ -47,7 +47,7 @@ def test_ledoit_and_wolf(precision, shape, standardised):
     scale = X.std(axis=0) if standardised else np.ones(shape[1])
     expected, amount = peer.ledoit_wolf(rows)
     part = FourthMoments.summarize(X, precision=precision)
-    found, s = shrunk_covariance(part, Rule("ledoit-wolf", standardised=standardised))
+    found, s = shrunk_covariance(part, Shrinkage("ledoit-wolf", standardised=standardised))
     close(s, amount, 1e-10)
     close(found.rounded, expected * scale[:, None] * scale, 1e-10)
 
@@ -57,7 +57,7 @@ def test_ledoit_and_wolf_of_merged_parts_and_repeated_rows(shape):
     X = sample(*shape)
     rng = np.random.default_rng(1)
     weight = rng.integers(1, 4, size=len(X)).astype(float)
-    rule = Rule("ledoit-wolf", standardised=True)
+    rule = Shrinkage("ledoit-wolf", standardised=True)
     repeated = np.repeat(X, weight.astype(int), axis=0)
     expected, amount = shrunk_covariance(FourthMoments.summarize(repeated), rule)
     parts = [FourthMoments.summarize(X[i::2], weight[i::2]) for i in range(2)]
@@ -73,7 +73,7 @@ def test_ledoit_and_wolf_of_merged_parts_and_repeated_rows(shape):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_oracle_approximating_shrinkage(shape):
     X = sample(*shape)
-    found, s = shrunk_covariance(Moments.summarize(X), Rule("oas"))
+    found, s = shrunk_covariance(Moments.summarize(X), Shrinkage("oas"))
     expected, amount = peer.oas(X)
     close(s, amount, 1e-10)
     close(found.rounded, expected)
@@ -83,8 +83,8 @@ def test_oracle_approximating_shrinkage(shape):
 def test_the_oracles_amount_has_no_units(scale):
     """Nor has the bound on its error."""
     X = sample()
-    plain, s = shrunk_covariance(Moments.summarize(X), Rule("oas"))
-    found, t = shrunk_covariance(Moments.summarize(X * scale), Rule("oas"))
+    plain, s = shrunk_covariance(Moments.summarize(X), Shrinkage("oas"))
+    found, t = shrunk_covariance(Moments.summarize(X * scale), Shrinkage("oas"))
     assert abs(t / s - 1) < 1e-12
     sizes = []
     for one in (found, plain):
@@ -100,7 +100,7 @@ def test_constant_columns_have_no_scale():
     standard = StandardScaler().fit(X)
     expected, _ = peer.ledoit_wolf(standard.transform(X))
     expected = expected * standard.scale_[:, None] * standard.scale_
-    rule = Rule("ledoit-wolf", standardised=True)
+    rule = Shrinkage("ledoit-wolf", standardised=True)
     found, _ = shrunk_covariance(FourthMoments.summarize(X), rule)
     close(found.rounded, expected)
 
@@ -133,7 +133,12 @@ def test_a_fixed_amount_is_the_mode_of_a_posterior(amount):
 def test_the_bound_on_the_error_holds():
     """Between float64 and double-double there is no more than what is admitted."""
     X = sample(400) + 1e7
-    rules = [Rule(), Rule(amount=0.2), Rule("ledoit-wolf", standardised=True), Rule("ledoit-wolf")]
+    rules = [
+        Shrinkage(),
+        Shrinkage(amount=0.2),
+        Shrinkage("ledoit-wolf", standardised=True),
+        Shrinkage("ledoit-wolf"),
+    ]
     for rule in rules:
         rough, fine = (
             shrunk_covariance(FourthMoments.summarize(X, precision=p), rule)[0]
@@ -153,7 +158,7 @@ FAR = [1e-60, 1e-30, 1e30, 1e60]
 @pytest.mark.parametrize("standardised", [False, True])
 def test_ledoit_and_wolfs_amount_has_no_units(scale, precision, standardised):
     """As long as float64 holds the fourth powers."""
-    rule, X = Rule("ledoit-wolf", standardised=standardised), sample()
+    rule, X = Shrinkage("ledoit-wolf", standardised=standardised), sample()
     plain, s = shrunk_covariance(FourthMoments.summarize(X, precision=precision), rule)
     parts = [FourthMoments.summarize(X[i::2] * scale, precision=precision) for i in range(2)]
     found, t = shrunk_covariance(FourthMoments.merge(parts), rule)
@@ -194,7 +199,7 @@ def test_fourth_powers_that_rows_took_with_them(seed):
     """What is left of Q may be negative: an amount of 0 is then as uncertain as any other."""
     rng = np.random.default_rng(seed)
     X, large = rng.normal(size=(60, 4)), rng.normal(size=(5, 4)) * 1e6
-    rule = Rule("ledoit-wolf", standardised=True)
+    rule = Shrinkage("ledoit-wolf", standardised=True)
     stay, gone = (FourthMoments.summarize(Z, precision="double-double") for Z in (X, large))
     found, _ = shrunk_covariance(FourthMoments.merge([stay, gone]).subtract(gone), rule)
     expected, _ = shrunk_covariance(stay, rule)
@@ -216,7 +221,7 @@ def test_squares_that_underflow_prove_nothing(scale):
 @pytest.mark.parametrize("constant", [0.0, 7.0])
 @pytest.mark.parametrize("standardised", [False, True])
 def test_constant_columns_beside_far_ones(scale, constant, standardised):
-    rule, X = Rule("ledoit-wolf", standardised=standardised), sample()
+    rule, X = Shrinkage("ledoit-wolf", standardised=standardised), sample()
     X[:, 2] = 7.0
     _, s = shrunk_covariance(FourthMoments.summarize(X), rule)
     rows = X * scale
@@ -237,15 +242,15 @@ def test_a_fixed_amount_has_no_units(scale):
 
 
 def test_rules():
-    assert rule_of(None, None) == Rule()
-    assert rule_of(0.3, None) == Rule(amount=0.3)
-    assert rule_of("auto", None) == Rule("ledoit-wolf", standardised=True)
-    assert rule_of(None, EmpiricalCovariance()) == Rule()
-    assert rule_of(None, ShrunkCovariance(shrinkage=0.2)) == Rule(amount=0.2)
-    assert rule_of(0, LedoitWolf()) == Rule("ledoit-wolf")
-    assert rule_of(None, OAS()) == Rule("oas")
+    assert shrinkage_of(None, None) == Shrinkage()
+    assert shrinkage_of(0.3, None) == Shrinkage(amount=0.3)
+    assert shrinkage_of("auto", None) == Shrinkage("ledoit-wolf", standardised=True)
+    assert shrinkage_of(None, EmpiricalCovariance()) == Shrinkage()
+    assert shrinkage_of(None, ShrunkCovariance(shrinkage=0.2)) == Shrinkage(amount=0.2)
+    assert shrinkage_of(0, LedoitWolf()) == Shrinkage("ledoit-wolf")
+    assert shrinkage_of(None, OAS()) == Shrinkage("oas")
     with pytest.raises(ValueError, match="assume_centered=False"):
-        rule_of(None, OAS(assume_centered=True))
+        shrinkage_of(None, OAS(assume_centered=True))
 
 
 def test_principal_axes():

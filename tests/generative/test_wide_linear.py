@@ -18,7 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import suffice
 from suffice import LinearDiscriminantAnalysis
-from suffice.generative.discriminant import wide_directions, wide_rows
+from suffice.generative.discriminant import directions
+from suffice.generative.discriminant import more_columns_than_rows as many_columns
 from tests.generative.exact_gaussians import close, exact_gaussians, floats, fractions, inverse
 from tests.generative.wide_samples import CASES, case, sample
 
@@ -27,15 +28,15 @@ LEARNED = ("means_", "priors_", "xbar_", "coef_", "intercept_", "_constant")
 
 @pytest.fixture
 def _few_are_many(monkeypatch):
-    monkeypatch.setattr(wide_rows, "WIDE", 10)
+    monkeypatch.setattr(many_columns, "WIDE", 10)
 
 
 def both_sides(monkeypatch, X, y, weight=None, **parameters):
     """Fitted from the rows, and from the covariance."""
-    monkeypatch.setattr(wide_rows, "WIDE", 10)
+    monkeypatch.setattr(many_columns, "WIDE", 10)
     rows = LinearDiscriminantAnalysis(**parameters).fit(X, y, weight)
     assert rows.certificate_.path.startswith("the rows themselves")
-    monkeypatch.setattr(wide_rows, "WIDE", 10**6)
+    monkeypatch.setattr(many_columns, "WIDE", 10**6)
     with warnings.catch_warnings():  # it proves fewer digits
         warnings.simplefilter("ignore", ConvergenceWarning)
         return rows, LinearDiscriminantAnalysis(**parameters).fit(X, y, weight)
@@ -186,7 +187,7 @@ def test_other_columns(amount, monkeypatch):
     X[:, 3], X[y == 1, 5], X[:, 7] = 1.0 / 3, 0.25, y
     plain, full = both_sides(monkeypatch, X, y, solver="eigen", **amount)
     alike(plain, full)
-    monkeypatch.setattr(wide_rows, "WIDE", 10)
+    monkeypatch.setattr(many_columns, "WIDE", 10)
     whole = np.round(X * 256)  # of which no digit goes where it is moved
     near, far = (
         LinearDiscriminantAnalysis("eigen", **amount).fit(whole + offset, y)
@@ -204,7 +205,7 @@ def test_other_columns(amount, monkeypatch):
 def test_weights_are_repetitions(monkeypatch):
     X, y = sample(30, 200)
     weight = np.random.default_rng(1).integers(0, 4, size=30)
-    monkeypatch.setattr(wide_rows, "WIDE", 10)
+    monkeypatch.setattr(many_columns, "WIDE", 10)
     for amount in AMOUNTS:
         model = LinearDiscriminantAnalysis("eigen", **amount)
         once = clone(model).fit(X, y, weight.astype(float))
@@ -263,7 +264,7 @@ def test_transform_of_more_than_a_thousand_columns(shrinkage):
 
 def test_where_rows_are_not_few(monkeypatch):
     X, y = sample()
-    monkeypatch.setattr(wide_directions, "FEW", 100)
+    monkeypatch.setattr(directions, "FEW", 100)
     for amount in AMOUNTS:
         alike(*both_sides(monkeypatch, X, y, solver="eigen", **amount))
 
@@ -331,7 +332,7 @@ def test_kept_and_not_kept(amount, tmp_path):
         np.testing.assert_array_equal(other.covariance_, model.covariance_)
     plain = model.set_params(solver="svd").fit(X, y)
     assert not hasattr(plain, "covariance_")
-    plain._frame = wide_directions.Frame(np.ones(3), np.eye(3))
+    plain._frame = directions.Frame(np.ones(3), np.eye(3))
     plain.save(tmp_path / "damaged")
     with pytest.raises(ValueError, match="covariance does not fit 130 columns"):
         suffice.load(tmp_path / "damaged")

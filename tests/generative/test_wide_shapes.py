@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import suffice
 from suffice import QuadraticDiscriminantAnalysis
-from suffice.generative.discriminant import wide_rows
+from suffice.generative.discriminant import more_columns_than_rows as many_columns
 from tests.generative.exact_gaussians import (
     close,
     determinant,
@@ -31,14 +31,14 @@ from tests.generative.wide_samples import CASES, case, sample
 
 @pytest.fixture
 def _few_are_many(monkeypatch):
-    monkeypatch.setattr(wide_rows, "WIDE", 10)
+    monkeypatch.setattr(many_columns, "WIDE", 10)
 
 
 def both_sides(monkeypatch, X, y, weight=None, **parameters):
     """Fitted from the rows, and from the covariances."""
-    monkeypatch.setattr(wide_rows, "WIDE", 10)
+    monkeypatch.setattr(many_columns, "WIDE", 10)
     rows = QuadraticDiscriminantAnalysis(**parameters).fit(X, y, weight)
-    monkeypatch.setattr(wide_rows, "WIDE", 10**6)
+    monkeypatch.setattr(many_columns, "WIDE", 10**6)
     return rows, QuadraticDiscriminantAnalysis(**parameters).fit(X, y, weight)
 
 

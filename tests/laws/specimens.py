@@ -127,7 +127,7 @@ def mergeable_classes(package: Any = statistics) -> set[type]:
         for cls in vars(module).values():
             if inspect.isclass(cls) and cls.__module__ == module.__name__:
                 merge = inspect.getattr_static(cls, "merge", None)
-                if isinstance(merge, classmethod):
+                if isinstance(merge, classmethod) and not inspect.isabstract(cls):
                     found.add(cls)
     return found
 

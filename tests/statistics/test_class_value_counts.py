@@ -163,8 +163,11 @@ def test_bad_input():
         numbers.subtract(ClassValueCounts.summarize(np.array([[7]]), y[:1]))
     with pytest.raises(ValueError, match="rows of class 3 away"):
         numbers.subtract(ClassValueCounts.summarize(np.array([[1]]), np.array([3])))
-    with pytest.raises(ValueError, match="more rows than"):
+    with pytest.raises(ValueError, match="cannot take 2 rows of class 0 away from 1"):
         numbers.subtract(ClassValueCounts.summarize(np.array([[1], [1]]), np.array([0, 0])))
+    both = ClassValueCounts.summarize(np.array([[1], [2]]), np.array([0, 0]))
+    with pytest.raises(ValueError, match="more rows of a class than hold a value"):
+        both.subtract(ClassValueCounts.summarize(np.array([[1], [1]]), np.array([0, 0])))
     heavy = ClassValueCounts.summarize(np.array([[1]]), y[:1], np.array([2.0]))
     with pytest.raises(ValueError, match="more weight than there is"):
         ClassValueCounts.merge([numbers, numbers]).subtract(heavy)

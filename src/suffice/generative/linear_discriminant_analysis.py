@@ -20,8 +20,7 @@ pseudo-inverse: directions in which no class varies are left out, and the certif
 less the means of their classes, Σ = Aᵀ A + diag(t): each class is shrunk by an amount of its own,
 towards variances of its own, and the sum of what they are shrunk towards is a diagonal again.
 Columns divided by √t make Σ the identity but for the span of the rows, and that is solved from
-their singular values (`suffice.generative.discriminant.wide_shapes`,
-`suffice.generative.discriminant.wide_directions`).
+their singular values (`suffice.generative.discriminant.more_columns_than_rows`).
 
 References: Fisher, "The use of multiple measurements in taxonomic problems" (1936); Hastie,
 Tibshirani and Friedman, "The Elements of Statistical Learning" (2009), section 4.3.
@@ -32,19 +31,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.workers import one_blas_thread
 from suffice.fitting.one_pass import Solved
-from suffice.fitting.requests import Passes
 from suffice.fitting.transforming import SourceTransformer
 from suffice.generative.discriminant.axes import principal_axes
 from suffice.generative.discriminant.base import (
@@ -52,60 +50,33 @@ from suffice.generative.discriminant.base import (
     POOLED,
     UP_TO_FOURTH,
     Discriminant,
-    class_means,
-    error_of_means,
     half_distances,
     in_pieces,
+)
+from suffice.generative.discriminant.covariance import (
+    Shrinkage,
     negligible,
     note_of_doubt,
-)
-from suffice.generative.discriminant.directions import Directions, directions_of, solve_directions
-from suffice.generative.discriminant.shrinkage import (
-    Covariance,
-    Rule,
-    covariance,
-    pooled,
     shrunk_covariance,
+    within_covariance,
 )
-from suffice.generative.discriminant.whitening import Frame, row_lengths
-from suffice.generative.discriminant.wide_directions import wide_directions
-from suffice.generative.discriminant.wide_rows import ClassRows, from_rows, is_wide
-from suffice.generative.discriminant.wide_shapes import of_all_rows, solution_of, within_classes
+from suffice.generative.discriminant.directions import (
+    DiscriminantDirections,
+    directions_of,
+    wide_directions,
+)
+from suffice.generative.discriminant.linear import objective, solve_linear
+from suffice.generative.discriminant.more_columns_than_rows import (
+    ClassRows,
+    of_all_rows,
+    whitened,
+    within_classes,
+)
+from suffice.generative.discriminant.whitening import Frame
 from suffice.generative.leave_one_out.discriminants import linear_without
-from suffice.numerics.double_double import Array, DoubleDouble
+from suffice.numerics.double_double import Array
 from suffice.sources import Block, MappedSource, Source
 from suffice.statistics.moments.by_class import ClassMoments
-
-FAR_APART = 30.0
-"""Deviations of a class from the centre beyond which lines lose more than three digits."""
-
-
-class Lines(NamedTuple):
-    """Linear functions of x − centre, one for each class."""
-
-    centre: Array
-    coef: Array
-    constant: Array
-
-
-def within_covariance(statistic: Any, rule: Rule, shares: Array | None) -> Covariance:
-    """Σ: of all classes together, or with these shares of theirs; shrunk."""
-    if rule.is_linear and shares is None:
-        return covariance(statistic.within).shrunk(rule.amount)
-    if shares is None:
-        weight = statistic.weight.round()
-        shares = weight / weight.sum()
-    return pooled([shrunk_covariance(part, rule)[0] for part in statistic.parts], shares)
-
-
-def solve_lines(means: DoubleDouble, rest: Array, priors: Array, axes: Any) -> Lines:
-    """w and b of each class."""
-    centre = priors @ means.round()
-    away = (means - centre) + rest
-    coef = axes.solve(away.T).T
-    products = (coef * away).sum(axis=1).round()
-    with np.errstate(divide="ignore"):
-        return Lines(centre, coef.round(), np.log(priors) - products / 2)
 
 
 class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransformer, Discriminant):
@@ -174,15 +145,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Discriminant._parameter_constraints,
         "solver": [StrOptions({"svd", "lsqr", "eigen"})],
-        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
-        "priors": ["array-like", None],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "store_covariance": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "covariance_estimator": [HasMethods("fit"), None],
-        "exact": ["boolean"],
-        "n_jobs": [None, Integral],
     }
     _refit_parameters: ClassVar[tuple[str, ...]] = (
         "solver",
@@ -239,41 +204,32 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
             return UP_TO_FOURTH
         return POOLED if rule.is_linear and not self._weighs_by_priors() else OF_CLASSES
 
-    def _joins_folds(self, source: Source) -> bool:
-        return not is_wide(source)
-
-    def _passes(self, source: Source) -> Passes:
-        if self._joins_folds(source):
-            return super()._passes(source)
-        return from_rows(self, self._solve_rows)
-
     def _shares(self) -> Array | None:
         """Of the classes' covariances in Σ, where they are not those of the rows' weight."""
         return self.priors_ if self._weighs_by_priors() else None
 
-    def _turns_by_difference(self, rule: Rule) -> bool:
+    def _turns_by_difference(self, rule: Shrinkage) -> bool:
         """Whether directions come from the covariance of all rows less that within classes."""
         return self.solver == "eigen" and (rule.shrinks or self.priors is not None)
 
     def _solve_rows(self, classes: ClassMoments, rows: ClassRows) -> Solved:
-        """The same from the rows themselves, which are fewer than the columns."""
         rule = self._rule()
         found = within_classes(rows, classes, rule, self._shares())
-        axes = solution_of(found, 0.0 if rule.shrinks else self.tol)
+        axes = whitened(found, 0.0 if rule.shrinks else self.tol)
         directions = None
         # Where nothing is known of the covariance, squares of its scales may be no numbers.
-        if self._turns_by_difference(rule) and np.isfinite(axes.error):
+        if self._turns_by_difference(rule) and np.isfinite(axes.relative_error):
             total = of_all_rows(rows, classes, rule)
             k, d = self.means_.shape
-            directions = wide_directions(total, axes.frame, min(k - 1, d))
-        half = (rows.away * np.sqrt(rows.weight)[:, None]) @ axes.frame
+            directions = wide_directions(total, axes.whitening, min(k - 1, d))
+        half = (rows.away * np.sqrt(rows.weight)[:, None]) @ axes.whitening
         squares = float(np.square(half).sum())
         solved = self._set(classes, axes, found.spread.variances, directions, squares)
         if self.store_covariance or self.solver != "svd":
-            self._frame = axes.frame
+            self._frame = axes.whitening
         return solved
 
-    def _solve_classes(self, statistic: Any, rule: Rule) -> Solved:
+    def _solve_classes(self, statistic: Any, rule: Shrinkage) -> Solved:
         found = within_covariance(statistic, rule, self._shares())
         most = None if rule.shrinks else int((statistic.rows - 1).sum())
         axes = principal_axes(found, 0.0 if rule.shrinks else self.tol**2, most)
@@ -298,62 +254,30 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         statistic: Any,
         axes: Any,
         variances: Array,
-        directions: Directions | None,
+        directions: DiscriminantDirections | None,
         squares: float,
         notes: Sequence[str] = (),
     ) -> Solved:
-        """Set lines and directions.
-
-        Parameters
-        ----------
-        statistic : PooledMoments, LabelledMoments or ClassMoments
-        axes : PrincipalAxes or Solution
-            Of Σ.
-        variances : array of shape (columns,)
-        directions : Directions, optional
-            By default those of the means.
-        squares : float
-            The sum of w (x − μ)ᵀ Σ⁻¹ (x − μ) over the rows.
-        notes : sequence of str
-            For the certificate.
-        """
+        """Set lines and directions; `squares` is Σ w (x − μ)ᵀ Σ⁻¹ (x − μ) over the rows."""
         k, d = self.means_.shape
-        components = self._components(min(k - 1, d))
+        most = min(k - 1, d)
+        components = self._components(most)
         self.__dict__.pop("covariance_", None)
         self._frame = None
-        mean, rest, errors = class_means(statistic)
-        lines = solve_lines(mean, rest, self.priors_, axes)
-        self._set_lines(lines)
-        centred = (mean - lines.centre) + rest
-        # The centre is rounded, and so not quite that of the means.
-        away = (centred - (centred * self.priors_[:, None]).sum()).round()
-        self._set_distances(mean, rest, away, axes)
-        if directions is None:
-            lost = errors @ row_lengths(axes.whitening)
-            noise = lost.max() * np.sqrt(self.priors_ @ np.square(lost / max(lost.max(), 1e-300)))
-            directions = solve_directions(away, self.priors_, axes, self.tol, float(noise))
-        most = min(directions.scalings.shape[1], components)
-        self.scalings_ = np.ascontiguousarray(directions.scalings[:, : min(k - 1, d)])
-        self.explained_variance_ratio_ = directions.ratios[:components].copy()
-        self._n_features_out = most
-        error = axes.relative_error + error_of_means(errors, self.means_, variances)
+        found = solve_linear(statistic, self.priors_, axes, variances, self.tol, directions)
+        coef, constant = found.coef, found.constant
+        if k == 2:
+            coef, constant = coef[1:] - coef[:1], constant[1:] - constant[:1]
+        self.xbar_, self.coef_, self._constant = found.centre, np.ascontiguousarray(coef), constant
+        self.intercept_ = constant - coef @ found.centre
+        self._whitening, self._shifts = found.whitening, found.shifts
+        scalings, ratios = found.directions
+        self.scalings_ = np.ascontiguousarray(scalings[:, :most])
+        self.explained_variance_ratio_ = ratios[:components].copy()
+        self._n_features_out = min(scalings.shape[1], components)
         every = [*self._notes(axes, d), *notes]
-        certificate = self._certificate(error, statistic.precision, every)
-        return Solved(certificate, self._objective(statistic, axes, squares))
-
-    def _set_distances(self, mean: DoubleDouble, rest: Array, away: Array, axes: Any) -> None:
-        """Set what tells the distances of rows from each class, where lines lose digits.
-
-        Between two of many classes, a line is a difference of numbers that are as large as the
-        squared distance to the farthest class.
-        """
-        M = axes.whitening
-        with np.errstate(over="ignore"):
-            lengths = np.square(away @ M).sum(axis=1)
-        far = len(mean.hi) > 2 and lengths.max() > FAR_APART**2
-        self._whitening = M if far else None
-        low = ((mean - self.means_) + rest).round()
-        self._shifts = low @ M if far else np.zeros((len(low), 0))
+        certificate = self._certificate(found.error, statistic.precision, every)
+        return Solved(certificate, objective(statistic.weight.round(), self.priors_, axes, squares))
 
     def __getattr__(self, name: str) -> Any:
         frame = vars(self).get("_frame")
@@ -373,14 +297,6 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
             )
         return int(self.n_components)
 
-    def _set_lines(self, lines: Lines) -> None:
-        self.xbar_ = lines.centre
-        coef, constant = lines.coef, lines.constant
-        if len(coef) == 2:
-            coef, constant = coef[1:] - coef[:1], constant[1:] - constant[:1]
-        self.coef_, self._constant = np.ascontiguousarray(coef), constant
-        self.intercept_ = constant - coef @ lines.centre
-
     def _notes(self, axes: Any, d: int) -> list[str]:
         notes = []
         if axes.rank < d:
@@ -391,14 +307,6 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         if len(self.classes_) > 1 and not self._n_features_out:
             notes.append("the means of the classes cannot be told apart: there is no direction")
         return notes
-
-    def _objective(self, statistic: Any, axes: Any, squares: float) -> float:
-        """−Σ w log p(x, y), within the directions that are kept."""
-        weight = statistic.weight.round()
-        spread = weight.sum() * (axes.rank * np.log(2 * np.pi) + axes.log_determinant)
-        there = weight > 0
-        with np.errstate(divide="ignore"):
-            return float(0.5 * (spread + squares) - weight[there] @ np.log(self.priors_[there]))
 
     _shapes = (
         "coef_(scores, columns) intercept_(scores) _constant(scores) xbar_(columns) "

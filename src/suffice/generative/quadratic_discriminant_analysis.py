@@ -5,31 +5,30 @@
     log p(x, y = k) = −½ [(x − μₖ)ᵀ Σₖ⁻¹ (x − μₖ) + log |Σₖ|] + log πₖ + constant
 
 Weight, mean and scatter of each class are sufficient.  Against few rows, Σₖ is shrunk
-(`suffice.generative.discriminant.shrinkage`) or regularised, (1 − r) Σₖ + r I with r = `reg_param`.
+(`suffice.generative.discriminant.covariance`) or regularised, (1 − r) Σₖ + r I with `reg_param` r.
 
 **Where Σₖ is singular** (a class with no more rows than columns, a column that is constant in it),
 it is completed by the covariance of all classes together
-(`suffice.generative.discriminant.class_shape`).
+(`suffice.generative.discriminant.axes`).
 
 **Fewer rows than columns.**  Beyond a thousand columns, all of this happens within the span of the
-rows (`suffice.generative.discriminant.wide_shapes`).
+rows (`suffice.generative.discriminant.more_columns_than_rows`).
 
 Reference: Friedman, "Regularized discriminant analysis" (1989).
 """
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from suffice.engines.workers import one_blas_thread
 from suffice.fitting.one_pass import Solved
-from suffice.fitting.requests import Passes
-from suffice.generative.discriminant.axes import principal_axes, signed
+from suffice.generative.discriminant.axes import principal_axes, shape_of, signed
 from suffice.generative.discriminant.base import (
     OF_CLASSES,
     UP_TO_FOURTH,
@@ -38,18 +37,24 @@ from suffice.generative.discriminant.base import (
     error_of_means,
     half_distances,
     in_pieces,
+)
+from suffice.generative.discriminant.covariance import (
+    Shrinkage,
     negligible,
     note_of_doubt,
+    pooled,
+    shrunk_covariance,
 )
-from suffice.generative.discriminant.class_shape import shape_of
-from suffice.generative.discriminant.shrinkage import Rule, pooled, shrunk_covariance
+from suffice.generative.discriminant.more_columns_than_rows import (
+    ClassRows,
+    of_each_class,
+    wide_shapes,
+)
 from suffice.generative.discriminant.whitening import Frame, Stretch
-from suffice.generative.discriminant.wide_rows import ClassRows, from_rows, is_wide, spreads
-from suffice.generative.discriminant.wide_shapes import spanned, wide_shapes
 from suffice.generative.leave_one_out.discriminants import quadratic_without
 from suffice.numerics.cached import cached_property
 from suffice.numerics.double_double import Array
-from suffice.sources import Block, Source
+from suffice.sources import Block
 from suffice.statistics.moments.by_class import ClassMoments
 
 
@@ -108,15 +113,9 @@ class QuadraticDiscriminantAnalysis(Discriminant):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Discriminant._parameter_constraints,
         "solver": [StrOptions({"svd", "eigen"})],
-        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
-        "priors": ["array-like", None],
         "reg_param": [Interval(Real, 0, 1, closed="both")],
-        "store_covariance": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "covariance_estimator": [HasMethods("fit"), None],
-        "exact": ["boolean"],
-        "n_jobs": [None, Integral],
     }
     _refit_parameters: ClassVar[tuple[str, ...]] = (
         "solver",
@@ -174,7 +173,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
     def _needed(self) -> int:
         return UP_TO_FOURTH if self._rule().kind == "ledoit-wolf" else OF_CLASSES
 
-    def _solve_classes(self, statistic: Any, rule: Rule) -> Solved:
+    def _solve_classes(self, statistic: Any, rule: Shrinkage) -> Solved:
         found = [
             shrunk_covariance(part, rule)[0].regularised(self.reg_param) for part in statistic.parts
         ]
@@ -206,23 +205,9 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         certificate = self._certificate(error, statistic.precision, notes)
         return Solved(certificate, self._objective(weight, squares))
 
-    def _joins_folds(self, source: Source) -> bool:
-        return not is_wide(source)
-
-    def _passes(self, source: Source) -> Passes:
-        if self._joins_folds(source):
-            return super()._passes(source)
-        return from_rows(self, self._solve_rows)
-
     def _solve_rows(self, classes: ClassMoments, rows: ClassRows) -> Solved:
-        """The same from the rows themselves, which are fewer than the columns."""
         rule, weight = self._rule(), classes.weight.round()
-        away, weights, codes = rows
-        mine = [codes == k for k in range(len(weight))]
-        parts = [
-            spanned(away[some], weights[some] / W, W, spread, rule, self.reg_param)
-            for some, W, spread in zip(mine, weight.tolist(), spreads(classes)[0], strict=True)
-        ]
+        parts = of_each_class(rows, classes, rule, self.reg_param)
         tol = 0.0 if rule.shrinks or self.reg_param else self.tol
         shapes = wide_shapes(parts, weight / weight.sum(), tol)
         self._whitenings, self._frame, self._ranks = [*shapes.own], shapes.common, shapes.ranks
@@ -231,8 +216,8 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         variances = [one.spread.variances for one in parts]
         error = max(shapes.error, self._set_shifts(classes, variances))
         squares = [
-            float(weights[some] @ np.square(self._whitened(away[some], k)).sum(axis=1))
-            for k, some in enumerate(mine)
+            float(rows.weight[mine] @ np.square(self._whitened(rows.away[mine], k)).sum(axis=1))
+            for k, mine in enumerate(rows.codes == k for k in range(len(weight)))
         ]
         certificate = self._certificate(error, classes.precision, self._notes(shapes.rank))
         return Solved(certificate, self._objective(weight, squares))

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, Array, DoubleDouble
-from suffice.statistics.moments.full import Precision
+from suffice.statistics.base import Precision, check_part
+from suffice.statistics.moments.merging import stacked
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +112,9 @@ class SufficientSums:
             return parts[0]
         return cls(
             count=sum(part.count for part in parts),
-            weight=_added([part.weight for part in parts]),
-            total=_added([part.total for part in parts]),
-            log_base=_added([part.log_base for part in parts]),
+            weight=stacked([part.weight for part in parts]).sum(),
+            total=stacked([part.total for part in parts]).sum(),
+            log_base=stacked([part.log_base for part in parts]).sum(),
             magnitude=np.sum([part.magnitude for part in parts], axis=0),
         )
 
@@ -121,22 +122,12 @@ class SufficientSums:
         """The sums over the rows that stay when those of `part` are taken away."""
         if part.count == 0:
             return self
-        if part.count > self.count:
-            raise ValueError(
-                f"cannot take {part.count} rows away from {self.count}: "
-                "only rows that are part of a statistic can be subtracted from it"
-            )
+        check_part(self, part)
         if part.count == self.count:
             return SufficientSums.zero(self.total.shape[0])
-        left = self.weight - part.weight
-        if not left.hi > 0:
-            raise ValueError(
-                f"cannot take rows of weight {part.weight.hi:g} away from rows of weight "
-                f"{self.weight.hi:g}: some would stay, and no weight for them"
-            )
         return SufficientSums(
             count=self.count - part.count,
-            weight=left,
+            weight=self.weight - part.weight,
             total=self.total - part.total,
             log_base=self.log_base - part.log_base,
             magnitude=self.magnitude + part.magnitude,
@@ -158,17 +149,12 @@ class SufficientSums:
         unit = statistic_error + (self.count.bit_length() + 8) * DOUBLE_DOUBLE_UNIT
         return np.asarray(unit * self.magnitude[:-1] / self.weight.hi)
 
+    _shapes = "weight() total(parameters) log_base() magnitude(terms)"
+
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be sums over rows."""
-        if type(self.count) is not int or self.count < 0:
-            raise ValueError(f"its count is {self.count!r}")
-        p = len(self.magnitude) - 1
-        if self.magnitude.ndim != 1 or self.magnitude.dtype != np.float64 or p < 1:
-            raise ValueError("its magnitude is not one of float64 numbers")
-        for name, shape in {"weight": (), "total": (p,), "log_base": ()}.items():
-            value = getattr(self, name)
-            if not isinstance(value, DoubleDouble) or np.shape(value.hi) != shape:
-                raise ValueError(f"its {name} does not fit {p} sums")
+        if len(self.magnitude) != len(self.total) + 1:
+            raise ValueError("its magnitude does not fit its total")
 
     @property
     def precision(self) -> Precision:
@@ -189,9 +175,3 @@ def _column_sums(T: DoubleDouble) -> tuple[DoubleDouble, Array]:
     sums = [DoubleDouble(hi, lo).sum() for hi, lo in zip(high, low, strict=True)]
     total = DoubleDouble(np.array([s.hi for s in sums]), np.array([s.lo for s in sums]))
     return total, np.abs(high).sum(axis=1)
-
-
-def _added(parts: Sequence[DoubleDouble]) -> DoubleDouble:
-    return DoubleDouble(
-        np.stack([part.hi for part in parts]), np.stack([part.lo for part in parts])
-    ).sum()

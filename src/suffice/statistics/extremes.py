@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from suffice.numerics.double_double import Array
-from suffice.statistics.moments.full import Precision
+from suffice.statistics.base import Precision
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.statistics.base import Precision
 from suffice.statistics.counts.values import ValueCounts
 from suffice.statistics.moments.columns import ColumnMoments
-from suffice.statistics.moments.full import Precision
 
 
 @dataclass(frozen=True, eq=False)

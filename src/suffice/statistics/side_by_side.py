@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.numerics.double_double import DoubleDouble
-from suffice.statistics.moments.full import Precision
+from suffice.statistics.base import Precision
 
 
 @dataclass(frozen=True, eq=False)

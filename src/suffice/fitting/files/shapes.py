@@ -4,7 +4,7 @@
 
 A word stands for one length wherever it occurs, and `...` for one shape.  Models know the words
 `classes`, `scores` (as many, but one of two classes) and `columns`.  A record's fields are of the
-kinds that their annotations say, and whole numbers not below 0; a model's parts, where it has
+kinds that their annotations say, and numbers not below 0; a model's parts, where it has
 them, are arrays of float64.
 
 Constructors do not ask, in the middle of a fit; and compiled loops would not notice.
@@ -38,7 +38,7 @@ def check_shapes(loaded: Any) -> None:
         lengths = _lengths_of_model(loaded) if shapes else {}
     for name, kind in kinds.items():
         number = getattr(loaded, name)
-        if kind == "int" and (type(number) is not int or number < 0):
+        if kind in ("int", "float") and (type(number).__name__ != kind or not number >= 0):
             raise ValueError(f"its {name} is {number!r}")
     for name, words in shapes.items():
         own = name.partition(".")[0]

@@ -7,20 +7,38 @@ on the columns' units.  Directions of λ above a threshold span what the rows va
 
 An error |ΔCᵢⱼ| ≤ unit gᵢ gⱼ changes R by at most e = unit Σ (gⱼ/Dⱼ)² in norm, and the inverse by
 e / (λᵣ − λᵣ₊₁) of itself, to first order, where λᵣ is the last value that is kept.
+
+**Fewer rows than columns.**  With Z the rows less the means of their classes, divided by the
+deviations of the columns and times √(w/W), R = Zᵀ Z; and from Z = U diag(σ) Vᵀ, R = V diag(σ²) Vᵀ.
+
+**A class whose own covariance is singular.**  Its likelihood has no maximum: the density grows
+without bound as the missing variance goes to zero.  In the directions in which a class does not
+vary it is therefore given the variance that all classes together have about their means, which is
+what `LinearDiscriminantAnalysis` assumes in all directions; a class with a single row is thus a
+Gaussian of the common shape.  Directions in which no class varies are left out of all of them.  The
+certificate tells.  With P the pooled covariance, Bᵀ P B = I, and L Lᵀ = Bᵀ Σₖ B of full column
+rank, N a basis of what L does not span:
+
+    Bᵀ Σₖ' B = L Lᵀ + N Nᵀ.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from suffice.generative.discriminant.shrinkage import Covariance
+from suffice.generative.discriminant.covariance import Covariance, negligible
+from suffice.generative.discriminant.whitening import completing
 from suffice.numerics.cached import cached_property
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
 from suffice.numerics.positive_definite import factorize
 from suffice.numerics.symmetric_eigen import decompose, leading
+from suffice.statistics.moments.by_class import ClassMoments
+
+ENTRY = 16
+"""Roundings behind an entry of the rows, with some to spare."""
 
 MANY, LOW = 128, 4
 """Columns from which on, and their number for each direction from which on, a rank is low."""
@@ -160,3 +178,129 @@ def signed(vectors: Array) -> Array:
     place = np.argmax(sizes >= sizes.max(axis=0) * (1 - 1e-9), axis=0)
     signs = np.sign(vectors[place, np.arange(vectors.shape[1])])
     return vectors * np.where(signs == 0, 1.0, signs)
+
+
+# --- of fewer rows than columns -------------------------------------------------------------
+
+
+class ColumnVariances(NamedTuple):
+    """Variances of columns, as far as they can be told from zero.
+
+    Attributes
+    ----------
+    variances : float64 array of shape (columns,)
+        0 where rounding may be all that there is.
+    noise : float64 array of shape (columns,)
+        Bounds on their errors.
+    hidden : bool
+        Whether there may be a deviation after all in a column where there seems to be none.
+    """
+
+    variances: Array
+    noise: Array
+    hidden: bool
+
+    @property
+    def error(self) -> float:
+        """A bound on the relative error of the variances that are there."""
+        there = self.variances > 0
+        return float((self.noise[there] / self.variances[there]).max(initial=0.0))
+
+
+def column_variances(squares: Array, noise: Array, weight: float, least: Array) -> ColumnVariances:
+    """From sums of squares about means, bounds on their errors, and deviations that are none."""
+    there = squares > noise
+    hidden = ~there & (np.sqrt(noise / weight) > least)
+    return ColumnVariances(
+        np.where(there, squares / weight, 0.0), noise / weight, bool(hidden.any())
+    )
+
+
+def variances_of_classes(classes: ClassMoments) -> tuple[list[ColumnVariances], ColumnVariances]:
+    """Of the columns in each class, and in all classes about their means."""
+    columns, weight = classes.columns, classes.weight.round()
+    squares, noise = columns.rounded_scatter, 4 * columns.error_unit * columns.magnitude
+    least = negligible(columns.mean.hi)
+    own = [
+        column_variances(*each, least) for each in zip(squares, noise, weight.tolist(), strict=True)
+    ]
+    total = float(classes.weight.sum().hi)
+    return own, column_variances(squares.sum(axis=0), noise.sum(axis=0), total, least)
+
+
+def axes_of(rows: Array, spread: ColumnVariances, tol: float) -> PrincipalAxes:
+    """The axes of the covariance Aᵀ A of rows A.
+
+    Parameters
+    ----------
+    rows : array of shape (rows, columns)
+        Less the means, times the roots of their shares of the weight.
+    spread : ColumnVariances
+        Of the columns.
+    tol : float
+        Deviation up to which a direction counts as one without variance.
+    """
+    there = spread.variances > 0
+    deviations = np.where(there, np.sqrt(spread.variances), 1.0)
+    Z = np.where(there, rows / deviations, 0.0)
+    lengths, V = np.linalg.svd(Z, full_matrices=False)[1:]
+    V[:, ~there] = 0.0
+    rank = int((lengths > max(tol, 4 * len(Z) * UNIT * lengths.max(initial=0.0))).sum())
+    largest, last = (float(lengths[i]) if rank else 0.0 for i in (0, rank - 1))
+    # Rounding moves a length by a few units of the largest for each row, and its square by
+    # twice the length times that; an error of the deviations changes it in proportion.
+    error = 2 * (len(Z) + ENTRY) * UNIT * largest * last + spread.error * last**2
+    return PrincipalAxes(
+        deviations=deviations,
+        values=np.square(lengths[:rank]),
+        vectors=signed(np.ascontiguousarray(V[:rank].T)),
+        dropped=np.append(np.square(lengths[rank:]), 0.0),
+        correlation=None,
+        error=np.inf if spread.hidden else error,
+    )
+
+
+# --- of classes --------------------------------------------------------------------------
+
+
+class Shape(NamedTuple):
+    """The shape of one class.
+
+    Attributes
+    ----------
+    covariance : array of shape (columns, columns)
+    whitening : array of shape (columns, rank)
+        M with Σ⁻¹ = M Mᵀ.
+    log_determinant : float
+    """
+
+    covariance: Array
+    whitening: Array
+    log_determinant: float
+
+
+def shape_of(
+    found: Covariance, own: PrincipalAxes, every: Covariance, common: PrincipalAxes
+) -> Shape:
+    """The shape of a class, completed by that of all classes where it does not vary.
+
+    Parameters
+    ----------
+    found : Covariance
+        Of the class.
+    own : PrincipalAxes
+        Its axes.
+    every, common : Covariance, PrincipalAxes
+        Of all classes together.
+    """
+    d, r = len(own.deviations), common.rank
+    if own.rank == r == d:
+        return Shape(found.rounded, own.whitening, own.log_determinant)
+    spread = own.vectors * np.sqrt(own.values) * own.deviations[:, None]
+    L = common.whitening.T @ spread
+    sizes = np.linalg.norm(np.abs(common.whitening.T) @ np.abs(spread), axis=0)
+    stretch = completing(L, sizes)
+    missing = stretch.without(every.rounded @ common.whitening)
+    covariance = found.rounded + missing @ missing.T
+    logs = common.log_determinant - 2 * stretch.log_determinant
+    return Shape(covariance, common.whitening @ stretch, logs)

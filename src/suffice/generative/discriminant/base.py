@@ -2,29 +2,48 @@
 
     p(x, y = k) = πₖ N(x; μₖ, Σₖ)
 
+    log p(y = k | x) = log p(x, y = k) − log Σⱼ p(x, y = j)
+
 A model provides the statistic that it needs (`_needed`), what is solved from it
-(`_solve_classes`), and log p(x, y = k) up to a term that is the same for all classes (`_joint`).
+(`_solve_classes`) or from fewer rows than columns (`_solve_rows`), and log p(x, y = k) up to a term
+that is the same for all classes (`_joint`).
 """
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
-from typing import Any, Self
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_within, rounded_down
+from suffice.fitting.classification import Classifier
 from suffice.fitting.files.registry import register
-from suffice.fitting.one_pass import Solved
-from suffice.fitting.requests import Passes
+from suffice.fitting.one_pass import OnePass, Solved
+from suffice.fitting.requests import Found, Gather, Pass, Passes, needed
 from suffice.fitting.transaction import all_or_nothing
-from suffice.generative.base import GenerativeClassifier, refuse_undeclared
-from suffice.generative.discriminant.shrinkage import Covariance, Rule, rule_of
+from suffice.generative.base import (
+    leave_one_out_of_block,
+    leaves_one_out,
+    refuse_undeclared,
+)
+from suffice.generative.discriminant.covariance import Shrinkage, shrinkage_of
+from suffice.generative.discriminant.more_columns_than_rows import (
+    ClassRows,
+    check_squares,
+    is_wide,
+    summarized,
+)
 from suffice.generative.naive_bayes.priors import given_priors
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
+from suffice.numerics.log_posterior import log_posterior
 from suffice.sources import Block, Source
 from suffice.statistics.moments.by_class import ClassMoments
 from suffice.statistics.moments.columns import ColumnMoments
@@ -37,12 +56,6 @@ from suffice.statistics.moments.pooled import PooledMoments
 for statistic in (ColumnMoments, ClassMoments, PooledMoments, FourthMoments, LabelledMoments):
     register(statistic)
 
-SMALL_WORK, SMALL_COLUMNS = 1 << 14, 16
-"""rows × columns², and columns, up to which double-double costs a few milliseconds."""
-
-SMALLEST_SHARE = 1e-13
-"""Where rows were taken away, a deviation that may be less than this share of the means is none."""
-
 POOLED, OF_CLASSES, UP_TO_FOURTH = range(3)
 """Statistics, each of which tells more than the one before."""
 
@@ -53,13 +66,23 @@ FARTHEST = 1e300
 """Half the squared distance beyond which a row is taken to be: sums with it stay finite."""
 
 
-class Discriminant(GenerativeClassifier):
+class Discriminant(Classifier, OnePass):
     """Base of the models with a Gaussian for each class."""
 
     priors: ArrayLike | None
     shrinkage: float | str | None
     covariance_estimator: Any
     tol: float
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
+        "priors": ["array-like", None],
+        "store_covariance": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "covariance_estimator": [HasMethods("fit"), None],
+        "exact": ["boolean"],
+        "n_jobs": [None, Integral],
+    }
 
     means_: Array
     priors_: Array
@@ -71,19 +94,54 @@ class Discriminant(GenerativeClassifier):
         """Which statistic the parameters ask for."""
 
     @abstractmethod
-    def _solve_classes(self, statistic: Any, rule: Rule) -> Solved:
+    def _solve_classes(self, statistic: Any, rule: Shrinkage) -> Solved:
         """Set all that is learned beyond classes, prior and means."""
+
+    @abstractmethod
+    def _solve_rows(self, classes: ClassMoments, rows: ClassRows) -> Solved:
+        """The same from the rows themselves, which are fewer than the columns."""
+
+    @abstractmethod
+    def _joint(self, rows: Any) -> Array:
+        """log p(x, y = k), up to a term that is the same for all classes: (rows, classes)."""
+
+    @abstractmethod
+    def _leave_one_out(self, block: Block) -> Array:
+        """log p(x, y = k) of each row under the model fitted without that row.
+
+        The rows are some of those of the fit.  A class whose only row leaves gets −∞.
+        """
+
+    _cheap_exact = (1 << 14, 16)
+    _leaves_one_out = leaves_one_out
+    _leave_one_out_of_block = leave_one_out_of_block
 
     # --- fitting --------------------------------------------------------------------------
 
-    def _rule(self) -> Rule:
-        return rule_of(self.shrinkage, self.covariance_estimator)
+    def _rule(self) -> Shrinkage:
+        return shrinkage_of(self.shrinkage, self.covariance_estimator)
 
     def _passes(self, source: Source) -> Passes:
         self._rule()
-        return super()._passes(source)
+        return super()._passes(source) if self._joins_folds(source) else self._from_rows()
 
-    _cheap_exact = (1 << 14, 16)
+    def _joins_folds(self, source: Source) -> bool:
+        return not is_wide(source)
+
+    def _from_rows(self) -> Passes:
+        """Fit to fewer rows than columns; no statistic is kept."""
+        self.__dict__.pop("statistics_", None)
+        summarize = partial(summarized, precision="double-double")
+        classes = yield from needed(Pass("rows' side", summarize))
+        if not classes.count:
+            raise ValueError(NOTHING)
+        check_squares(classes)
+        rows = yield from needed(Gather(None))
+        self._set_classes(classes)
+        solved = self._solve_rows(classes, ClassRows.of(rows, classes))
+        proof = replace(solved.certificate, path="the rows themselves, in float64")
+        return Found({}, proof, solved.objective)
+
     _follows_scaling = True
 
     def _statistic_size(self, n_columns: int) -> int:
@@ -179,6 +237,12 @@ class Discriminant(GenerativeClassifier):
 
     # --- predicting -----------------------------------------------------------------------
 
+    def _predicted(self, rows: Any) -> NDArray[Any]:
+        return self.classes_[np.argmax(self._joint(rows), axis=1)]
+
+    def _log_probabilities(self, rows: Any) -> Array:
+        return log_posterior(self._joint(rows))
+
     def _scores(self, rows: Any) -> Array:
         joint = self._joint(rows)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
@@ -230,23 +294,6 @@ def error_of_means(errors: Array, means: Array, deviations: Array) -> float:
     size = np.maximum(size, away.max(axis=0))
     relative = np.divide(errors, size, out=np.zeros_like(errors), where=size > 0)
     return float(relative.max(initial=0.0)) + 4 * UNIT
-
-
-def negligible(means: Array) -> Array:
-    """Deviations of columns that are none, next to the means of the classes and their distances."""
-    return np.asarray(SMALLEST_SHARE * (np.abs(means).max(axis=0) + np.ptp(means, axis=0)))
-
-
-def note_of_doubt(covariances: Iterable[Covariance]) -> list[str]:
-    """Which columns are taken to be constant, though a little of them may be hidden."""
-    columns = sorted({int(j) for one in covariances for j in one.doubtful})
-    if not columns:
-        return []
-    names = ", ".join(map(str, columns[:5])) + (", …" if len(columns) > 5 else "")
-    return [
-        f"columns {names} (counted from 0) count as constant within classes: after rows were taken "
-        f"away, deviations below {SMALLEST_SHARE:g} of their values cannot be told from none"
-    ]
 
 
 def in_pieces(rows: Any, width: int, function: Any) -> Array:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from suffice.generative.discriminant.axes import principal_axes
 from suffice.generative.discriminant.base import class_means
-from suffice.generative.discriminant.shrinkage import covariance
+from suffice.generative.discriminant.covariance import covariance
 from suffice.generative.leave_one_out.rows import LeftOut, left_out, log_priors_without
 from suffice.numerics.double_double import Array
 from suffice.sources import Block

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from suffice.numerics.double_double import Array
 from suffice.statistics.counts.labels import coded
+from suffice.statistics.moments.merging import added
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +69,8 @@ class LabelledSums:
         if not there:
             return cls.zero(parts[0].sums.shape[1])
         found, codes = coded(np.concatenate([part.labels for part in there]))
-        sums = np.zeros((len(found), there[0].sums.shape[1]))
-        start = 0
-        for part in there:
-            stop = start + len(part.labels)
-            sums[codes[start:stop]] += part.sums  # distinct labels: no place twice
-            start = stop
-        return cls(found, sums)
+        places = np.split(codes, np.cumsum([len(part.labels) for part in there])[:-1])
+        return cls(found, added([part.sums for part in there], places, len(found)))
 
     @property
     def nbytes(self) -> int:

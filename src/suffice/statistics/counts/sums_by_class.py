@@ -8,28 +8,25 @@ subtraction of them.  Else n additions of numbers of one sign err by at most ε 
 u = 2⁻⁵³, and sums S of which a part P is taken away by at most ε (S + P) = ε (S − P) + 2 ε P: one
 share of every sum, and one number more for what has left.  Weights of classes are added in
 double-double.
-
-Labels are sorted and distinct, and of one kind: booleans, integers, floats or text.  They may
-appear in any part: merging unites them, and a class whose last row is taken away is gone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.numerics.double_double import UNIT, Array, DoubleDouble
-from suffice.statistics.base import present
+from suffice.numerics.double_double import UNIT, Array
+from suffice.statistics.base import Precision, present
+from suffice.statistics.by_label import NO_CLASSES, ByLabel
 from suffice.statistics.counts.block_totals import MOST_EXACT, group_totals, split_missing
-from suffice.statistics.counts.labels import check_known, coded, united
+from suffice.statistics.counts.labels import coded
 from suffice.statistics.counts.values_by_class import ERROR_UNIT
 from suffice.statistics.moments.by_class import weight_of_classes
-from suffice.statistics.moments.full import Precision
-from suffice.statistics.moments.merging import placed, stacked
+from suffice.statistics.moments.merging import added
 
 TOO_LARGE = "infinity or a value too large, whose (weighted) sum overflows"
 
@@ -45,17 +42,13 @@ TOO_MUCH = (
 
 
 @dataclass(frozen=True, eq=False)
-class ClassSums:
+class ClassSums(ByLabel):
     """Rows, weight and column sums of each class, mergeable and subtractable.
 
     Attributes
     ----------
-    labels : array of shape (classes,)
-        Sorted: bool, int64, float64, or object for text.
-    rows : int64 array of shape (classes,)
-        Rows of each class (those of weight 0 do not exist).
-    weight : DoubleDouble of shape (classes,)
-        Sum of the rows' weights.
+    labels, rows, weight : arrays of shape (classes,)
+        As of every `ByLabel`.
     sums : float64 array of shape (classes, columns)
         Weighted sums over the cells that are there, none of them negative.
     missing : float64 array of shape (classes, columns), or (classes, 0) if no cell is missing
@@ -78,43 +71,25 @@ class ClassSums:
     True
     """
 
-    labels: NDArray[Any]
-    rows: NDArray[np.int64]
-    weight: DoubleDouble
     sums: Array
     missing: Array
     rounding: float = 0.0
     lost: float = 0.0
     lost_weight: float = 0.0
 
+    _tables = ("sums", "missing")
+
+    _shapes = "sums(classes, columns) missing(classes, cells)"
+
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be sums of some classes."""
-        tables = self.labels, self.rows, self.sums, self.missing
-        if not all(isinstance(table, np.ndarray) for table in tables) or self.sums.ndim != 2:
-            raise ValueError("its sums are no arrays of classes and columns")
-        k, d = len(self.labels), self.sums.shape[1]
-        if any(v.shape != (k,) for v in (self.labels, self.rows, self.weight)):
-            raise ValueError("its classes do not fit together")
-        if self.rows.dtype != np.int64:
-            raise ValueError("its rows are not counted in 64-bit integers")
-        if self.sums.shape != (k, d) or self.sums.dtype != np.float64:
-            raise ValueError("its sums do not fit its classes")
-        if self.missing.shape not in ((k, d), (k, 0)) or self.missing.dtype != np.float64:
+        if self.missing.shape[1] not in (0, self.sums.shape[1]):
             raise ValueError("its missing cells do not fit its sums")
-        for error in (self.rounding, self.lost, self.lost_weight):
-            if type(error) is not float or not error >= 0:
-                raise ValueError(f"its errors are none: {error!r}")
 
     @classmethod
     def zero(cls, n_columns: int) -> ClassSums:
         """The sums of no rows: no class is known."""
-        return cls(
-            labels=np.zeros(0, np.int64),
-            rows=np.zeros(0, np.int64),
-            weight=DoubleDouble.zeros(0),
-            sums=np.zeros((0, n_columns)),
-            missing=np.zeros((0, 0)),
-        )
+        return cls(**NO_CLASSES, sums=np.zeros((0, n_columns)), missing=np.zeros((0, 0)))
 
     @classmethod
     def summarize(cls, X: Any, y: NDArray[Any], weight: Array | None = None) -> ClassSums:
@@ -165,86 +140,38 @@ class ClassSums:
         )
 
     @classmethod
-    def merge(cls, parts: Sequence[ClassSums]) -> ClassSums:
-        """The sums over all rows of the parts together, whatever classes each has."""
-        parts = [part for part in parts if part.count] or list(parts[:1])
-        if len(parts) == 1:
-            return parts[0]
-        labels = united([part.labels for part in parts])
+    def _merged(cls, parts: Sequence[ClassSums], labels: NDArray[Any]) -> dict[str, Any]:
         places = [np.searchsorted(labels, part.labels) for part in parts]
-        each = zip(parts, places, strict=True)
-        weights = [placed(part.weight, place, len(labels)) for part, place in each]
-
-        def added(name: str) -> Any:
-            return _added([getattr(part, name) for part in parts], places, len(labels))
-
-        with np.errstate(over="ignore", invalid="ignore"):
-            sums, missing, weight = added("sums"), added("missing"), stacked(weights).sum()
-        if _overflow(sums, weight.hi):
+        sums = added([part.sums for part in parts], places, len(labels))
+        if _overflow(sums, np.concatenate([part.weight.hi for part in parts])):
             raise ValueError(TOO_LARGE_TOGETHER)
         rounding = max(part.rounding for part in parts)
         if rounding or sums.max(initial=0.0) >= MOST_EXACT:
             rounding += len(parts) * UNIT
-        return cls(
-            labels=labels,
-            rows=added("rows"),
-            weight=weight,
-            sums=sums,
-            missing=missing,
-            rounding=rounding,
-            lost=float(sum(part.lost for part in parts)),
-            lost_weight=float(sum(part.lost_weight for part in parts)),
-        )
+        return {
+            "sums": sums,
+            "missing": added([part.missing for part in parts], places, len(labels)),
+            "rounding": rounding,
+            "lost": float(sum(part.lost for part in parts)),
+            "lost_weight": float(sum(part.lost_weight for part in parts)),
+        }
 
-    def subtract(self, part: ClassSums) -> ClassSums:
-        """The sums over the rows that stay when those of `part` are taken away.
-
-        Exact for whole numbers.  A class whose last row leaves is gone.
-        """
-        if part.count == 0:
-            return self
-        check_known(part.labels, self.labels)
-        part = part.placed(self.labels)
-        stay = self.rows > part.rows
-        weight = (self.weight - part.weight)[stay]
+    def _left(self, part: ClassSums, stay: NDArray[np.bool_]) -> dict[str, Any]:
+        """Exact for whole numbers."""
         rounding = max(self.rounding, part.rounding)
         lost = self.lost + part.lost + 2 * rounding * part.sums.max(initial=0.0)
         lost_weight = self.lost_weight + part.lost_weight
         if rounding:
             lost_weight += 2 * rounding * part.missing.max(initial=0.0)
             lost_weight += ERROR_UNIT * self.weight.hi.max()
-        sums = _left(self.sums[stay], part.sums[stay], lost)
         missing = _left(self.missing[stay], part.missing[stay], lost_weight)
-        if (part.rows > self.rows).any() or not (weight.hi > 0).all():
-            raise ValueError(TOO_MUCH)
-        return ClassSums(
-            labels=self.labels[stay],
-            rows=(self.rows - part.rows)[stay],
-            weight=weight,
-            sums=sums,
-            missing=missing if missing.any() else missing[:, :0],
-            rounding=rounding + UNIT if rounding else 0.0,
-            lost=float(lost),
-            lost_weight=float(lost_weight),
-        )
-
-    def placed(self, labels: NDArray[Any]) -> Self:
-        """The same among more classes: `labels`, sorted, with all of ours."""
-        if len(labels) == len(self.labels):
-            return self
-        positions = np.searchsorted(labels, self.labels)
-
-        def place(values: Any) -> Any:
-            return placed(values, positions, len(labels))
-
-        return replace(
-            self,
-            labels=labels,
-            rows=place(self.rows),
-            weight=place(self.weight),
-            sums=place(self.sums),
-            missing=place(self.missing),
-        )
+        return {
+            "sums": _left(self.sums[stay], part.sums[stay], lost),
+            "missing": missing if missing.any() else missing[:, :0],
+            "rounding": rounding + UNIT if rounding else 0.0,
+            "lost": float(lost),
+            "lost_weight": float(lost_weight),
+        }
 
     @property
     def cell_weight(self) -> Array:
@@ -273,11 +200,6 @@ class ClassSums:
         return self.rounding * missing + self.lost_weight
 
     @property
-    def count(self) -> int:
-        """Rows of all classes."""
-        return int(self.rows.sum())
-
-    @property
     def precision(self) -> Precision:
         """In which arithmetic the sums are kept."""
         return "float64"
@@ -292,22 +214,6 @@ def _overflow(*tables: Array) -> bool:
     """Whether the sum of a table, over all classes and columns, is more than float64 can hold."""
     with np.errstate(over="ignore"):
         return not all(np.isfinite(table.sum()) for table in tables)
-
-
-def _added(tables: Sequence[Any], places: Sequence[NDArray[np.int64]], n_classes: int) -> Any:
-    """The sums of tables by class, each with some of the classes; one without columns is none."""
-    width = max(table.shape[1:] for table in tables)
-    shape = (n_classes, *width)
-    if all(table.shape == shape for table in tables):
-        total = tables[0] + tables[1]
-        for table in tables[2:]:
-            total += table
-        return total
-    total = np.zeros(shape, tables[0].dtype)
-    for place, table in zip(places, tables, strict=True):
-        if table.shape[1:] == width:
-            total[place] += table  # distinct labels: no place twice
-    return total
 
 
 def _left(whole: Array, part: Array, lost: float) -> Array:

@@ -16,9 +16,8 @@ from scipy.sparse import issparse
 
 from suffice.numerics.double_double import Array
 from suffice.sources.memory.mixed import Columns
-from suffice.statistics.base import present
+from suffice.statistics.base import Precision, present
 from suffice.statistics.counts.distinct import distinct, locate, together
-from suffice.statistics.moments.full import Precision
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ in double-double: to 2⁻⁸⁵ of a sum, and of all that was there when rows we
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources.memory.mixed import Columns
-from suffice.statistics.base import present
+from suffice.statistics.base import Precision, present
+from suffice.statistics.by_label import NO_CLASSES, ByLabel
 from suffice.statistics.counts.cells import (
     Counted,
     count_columns,
@@ -30,27 +31,22 @@ from suffice.statistics.counts.cells import (
     weights_of_groups,
 )
 from suffice.statistics.counts.distinct import distinct, locate
-from suffice.statistics.counts.labels import check_known, coded, united
+from suffice.statistics.counts.labels import coded
 from suffice.statistics.counts.values import joined_values
-from suffice.statistics.moments.full import Precision
-from suffice.statistics.moments.merging import mapped, placed, stacked
+from suffice.statistics.moments.merging import mapped, stacked
 
 ERROR_UNIT = 2.0**-85
 """A weight errs by this share of itself and `before`: 2¹⁴ rows a block, any number of merges."""
 
 
 @dataclass(frozen=True, eq=False)
-class ClassValueCounts:
+class ClassValueCounts(ByLabel):
     """Rows and weight of each class, and of each value in it; mergeable and subtractable.
 
     Attributes
     ----------
-    labels : array of shape (classes,)
-        Sorted: bool, int64, float64, or object for text.
-    rows : int64 array of shape (classes,)
-        Rows of each class (those of weight 0 do not exist).
-    weight : DoubleDouble of shape (classes,)
-        Sum of the rows' weights.
+    labels, rows, weight : arrays of shape (classes,)
+        As of every `ByLabel`.
     values : tuple of arrays
         The values of each column, ascending: int64 where all are whole, float64, or text.
     counts : int64 array of shape (classes, values of all columns)
@@ -72,25 +68,19 @@ class ClassValueCounts:
            [0, 2, 1, 1]])
     """
 
-    labels: NDArray[Any]
-    rows: NDArray[np.int64]
-    weight: DoubleDouble
     values: tuple[NDArray[Any], ...]
     counts: NDArray[np.int64]
     weights: DoubleDouble
     before: float
 
+    _tables = ("counts", "weights")
+
+    _shapes = "counts(classes, values) weights(classes, values)"
+
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be counts of some classes."""
-        k, total = len(self.labels), sum(map(len, self.values))
-        if self.rows.shape != (k,) or self.weight.shape != (k,) or self.labels.shape != (k,):
-            raise ValueError("its classes do not fit each other")
-        if self.counts.shape != (k, total) or self.weights.shape != (k, total):
-            raise ValueError("its counts do not fit its classes and values")
-        if self.rows.dtype != np.int64 or self.counts.dtype != np.int64:
-            raise ValueError("its rows are not counted in 64-bit integers")
-        if type(self.before) is not float or not self.before >= 0:
-            raise ValueError(f"its weight before was {self.before!r}")
+        if self.counts.shape[1] != sum(map(len, self.values)):
+            raise ValueError("its counts do not fit its values")
         for values in self.values:
             if values.ndim != 1 or values.dtype.kind not in "iufO":
                 raise ValueError("its values are neither numbers nor text")
@@ -101,9 +91,7 @@ class ClassValueCounts:
     def zero(cls, n_columns: int) -> ClassValueCounts:
         """The counts of no rows: neither classes nor values are known."""
         return cls(
-            labels=np.zeros(0, np.int64),
-            rows=np.zeros(0, np.int64),
-            weight=DoubleDouble.zeros(0),
+            **NO_CLASSES,
             values=tuple(np.zeros(0, np.int64) for _ in range(n_columns)),
             counts=np.zeros((0, 0), np.int64),
             weights=DoubleDouble.zeros((0, 0)),
@@ -153,61 +141,41 @@ class ClassValueCounts:
         )
 
     @classmethod
-    def merge(cls, parts: Sequence[ClassValueCounts]) -> ClassValueCounts:
-        """The counts of all rows of the parts together, whatever classes and values each has."""
-        parts = [part for part in parts if part.count] or list(parts[:1])
-        if len(parts) == 1:
-            return parts[0]
-        labels = united([part.labels for part in parts])
+    def _merged(cls, parts: Sequence[ClassValueCounts], labels: NDArray[Any]) -> dict[str, Any]:
         columns = zip(*(part.values for part in parts), strict=True)
         values = tuple(_union(each, j) for j, each in enumerate(columns))
-        among = [part._placed(labels, values) for part in parts]
-        return cls(
-            labels=labels,
-            rows=np.sum([part.rows for part in among], axis=0),
-            weight=stacked([part.weight for part in among]).sum(),
-            values=values,
-            counts=np.sum([part.counts for part in among], axis=0),
-            weights=stacked([part.weights for part in among]).sum(),
-            before=float(sum(part.before for part in parts)),
-        )
+        among = [part._among(values).placed(labels) for part in parts]
+        return {
+            "values": values,
+            "counts": np.sum([part.counts for part in among], axis=0),
+            "weights": stacked([part.weights for part in among]).sum(),
+            "before": float(sum(part.before for part in parts)),
+        }
 
-    def subtract(self, part: ClassValueCounts) -> ClassValueCounts:
-        """The counts of the rows that stay when those of `part` are taken away.
-
-        Classes and values that no row has any more are gone.
-        """
-        if part.count == 0:
-            return self
-        check_known(part.labels, self.labels)
+    def _left(self, part: ClassValueCounts, stay: NDArray[np.bool_]) -> dict[str, Any]:
+        """Values that no row holds any more are gone."""
         self._refuse_strange(part)
-        part = part._placed(self.labels, self.values)
-        rows, counts = self.rows - part.rows, self.counts - part.counts
-        if (rows < 0).any() or (counts < 0).any():
+        part = part._among(self.values)
+        counts, weights = self.counts - part.counts, self.weights - part.weights
+        if (counts < 0).any():
             raise ValueError(
-                "cannot take away more rows than a class has, or than hold a value in it: only "
-                "rows that are part of a statistic can be subtracted from it"
+                "cannot take away more rows of a class than hold a value in it: only rows that "
+                "are part of a statistic can be subtracted from it"
             )
-        weight, weights = self.weight - part.weight, self.weights - part.weights
-        if not (weight.hi[rows > 0] > 0).all() or not (weights.hi[counts > 0] > 0).all():
-            raise ValueError("cannot take away more weight than there is")
-        stay, held = rows > 0, (counts > 0).any(axis=0)
         there = counts > 0
-        return ClassValueCounts(
-            labels=self.labels[stay],
-            rows=rows[stay],
-            weight=weight[stay],
-            values=tuple(
-                integers_where_whole(v[kept])
-                for v, kept in zip(self.values, np.split(held, self.first[1:-1]), strict=True)
+        if not (weights.hi[there] > 0).all():
+            raise ValueError("cannot take away more weight than there is")
+        held = there.any(axis=0)
+        kept = np.split(held, self.first[1:-1])
+        return {
+            "values": tuple(
+                integers_where_whole(values[some])
+                for values, some in zip(self.values, kept, strict=True)
             ),
-            counts=counts[stay][:, held],
-            weights=DoubleDouble(
-                np.where(there, weights.hi, 0.0)[stay][:, held],
-                np.where(there, weights.lo, 0.0)[stay][:, held],
-            ),
-            before=float(self.before + self.weight.hi.sum()),
-        )
+            "counts": counts[stay][:, held],
+            "weights": mapped(lambda w: np.where(there, w, 0.0)[stay][:, held], weights),
+            "before": float(self.before + self.weight.hi.sum()),
+        }
 
     def _refuse_strange(self, part: ClassValueCounts) -> None:
         for j, (theirs, ours) in enumerate(zip(part.values, self.values, strict=True)):
@@ -218,43 +186,26 @@ class ClassValueCounts:
                     f"cannot take rows away that hold {value!r} in column {j}: there are none"
                 )
 
-    def placed(self, labels: NDArray[Any]) -> ClassValueCounts:
-        """The same among more classes: `labels`, sorted, with all of ours."""
-        return self if len(labels) == len(self.labels) else self._placed(labels, self.values)
-
-    def _placed(self, labels: NDArray[Any], values: tuple[NDArray[Any], ...]) -> ClassValueCounts:
-        """The same among more classes and values."""
+    def _among(self, values: tuple[NDArray[Any], ...]) -> ClassValueCounts:
+        """The same among more values: those of each column, with all of ours."""
         first = starts(values)
-        if len(labels) == len(self.labels) and np.array_equal(first, self.first):
+        if np.array_equal(first, self.first):
             return self
         each = zip(first, self.values, values, strict=False)
         columns = np.concatenate([start + locate(ours, among) for start, ours, among in each])
-        rows = np.searchsorted(labels, self.labels)
 
         def place(cells: Any) -> Any:
-            out = np.zeros((len(labels), first[-1]), cells.dtype)
-            out[rows[:, None], columns] = cells
+            out = np.zeros((len(cells), first[-1]), cells.dtype)
+            out[:, columns] = cells
             return out
 
-        return ClassValueCounts(
-            labels=labels,
-            rows=placed(self.rows, rows, len(labels)),
-            weight=placed(self.weight, rows, len(labels)),
-            values=values,
-            counts=place(self.counts),
-            weights=mapped(place, self.weights),
-            before=self.before,
-        )
+        counts, weights = mapped(place, self.counts), mapped(place, self.weights)
+        return replace(self, values=values, counts=counts, weights=weights)
 
     @property
     def first(self) -> NDArray[np.int64]:
         """Where the values of each column begin among all, and where the last end."""
         return starts(self.values)
-
-    @property
-    def count(self) -> int:
-        """Rows of all classes."""
-        return int(self.rows.sum())
 
     def error(self, alpha: float = 0.0) -> float:
         """A bound on the relative error of weights to which α is added, and of those of classes."""

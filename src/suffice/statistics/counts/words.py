@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.statistics.moments.full import Precision
+from suffice.statistics.base import Precision
+from suffice.statistics.counts.labels import as_objects
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,7 @@ class WordCounts:
         words = sorted(occurrences)
         return cls(
             n,
-            _words(words),
+            as_objects(words),
             np.array([occurrences[word] for word in words], dtype=np.int64),
             np.array([in_documents[word] for word in words], dtype=np.int64),
         )
@@ -115,7 +116,7 @@ class WordCounts:
         order = sorted((j for j in range(len(words)) if documents[j]), key=words.__getitem__)
         return cls(
             int(times.sum()),
-            _words([words[j] for j in order]),
+            as_objects([words[j] for j in order]),
             occurrences[order],
             documents[order],
         )
@@ -130,7 +131,7 @@ class WordCounts:
             at = [place[word] for word in part.words.tolist()]
             occurrences[at] += part.occurrences
             documents[at] += part.documents
-        return cls(sum(part.count for part in parts), _words(words), occurrences, documents)
+        return cls(sum(part.count for part in parts), as_objects(words), occurrences, documents)
 
     def subtract(self, part: WordCounts) -> WordCounts:
         """The counts of the documents that stay when those of `part` are taken away."""
@@ -158,16 +159,14 @@ class WordCounts:
             self.count - part.count, self.words[stay], occurrences[stay], documents[stay]
         )
 
+    _shapes = "words(words) occurrences(words) documents(words)"
+
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be counts of words."""
-        if type(self.count) is not int or self.count < 0:
-            raise ValueError(f"its count is {self.count!r}")
-        if self.words.ndim != 1 or not all(type(word) is str for word in self.words.tolist()):
+        if not all(type(word) is str for word in self.words.tolist()):
             raise ValueError("its words are not text")
-        for name in ("occurrences", "documents"):
-            value = getattr(self, name)
-            if value.dtype != np.int64 or value.shape != self.words.shape or (value < 1).any():
-                raise ValueError(f"its {name} do not fit its words")
+        if (np.minimum(self.occurrences, self.documents) < 1).any():
+            raise ValueError("its words occur nowhere")
 
     @property
     def precision(self) -> Precision:
@@ -178,9 +177,3 @@ class WordCounts:
     def nbytes(self) -> int:
         """Bytes that the arrays take, and about what the words do."""
         return self.occurrences.nbytes + self.documents.nbytes + 64 * len(self.words)
-
-
-def _words(words: Sequence[str]) -> NDArray[Any]:
-    array = np.empty(len(words), dtype=object)
-    array[:] = words
-    return array

@@ -12,18 +12,20 @@ columns): each entry merges and subtracts by itself, with Chan's formulas as in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
-from suffice.statistics.base import present
-from suffice.statistics.moments.full import Moments, Precision, Scattered
-from suffice.statistics.moments.merging import difference, joint, mapped, placed, shifted, stacked
+from suffice.statistics.base import Precision, Scattered, present
+from suffice.statistics.moments.merging import difference, joint, mapped, shifted
 from suffice.statistics.moments.of_columns import group_sums
+
+ARRAYS = ("count", "weight", "mean", "mean_rest", "scatter", "magnitude")
+"""Fields of one common shape."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,29 +67,6 @@ class ColumnMoments(Scattered):
     roundings: int
 
     _shapes = "count(...) weight(...) mean(...) mean_rest(...) scatter(...) magnitude(...)"
-
-    def columns_seen(self, n_columns: int) -> ColumnMoments:
-        """The same: what a scaler learns from."""
-        return self
-
-    def rescaled(self, centre: Array, scale: Array, n_columns: int) -> ColumnMoments:
-        """The moments of (x − centre) / scale, of any groups of rows."""
-        mean = (self.mean - centre + self.mean_rest) / DoubleDouble.of(scale)
-        there = self.count > 0
-        scatter: Any = self.scatter
-        if isinstance(scatter, DoubleDouble):
-            scatter = scatter / DoubleDouble.of(scale) / DoubleDouble.of(scale)
-        else:
-            scatter = scatter / scale / scale
-        return ColumnMoments(
-            count=self.count,
-            weight=self.weight,
-            mean=DoubleDouble(np.where(there, mean.hi, 0.0), np.where(there, mean.lo, 0.0)),
-            mean_rest=np.zeros_like(self.mean_rest),
-            scatter=scatter,
-            magnitude=self.magnitude / scale / scale,
-            roundings=self.roundings + 4,
-        )
 
     @classmethod
     def zero(cls, shape: int | tuple[int, ...], precision: Precision = "float64") -> ColumnMoments:
@@ -149,16 +128,15 @@ class ColumnMoments(Scattered):
         return cls(*group_sums(X, codes, n_groups, weight, precision))
 
     @classmethod
-    def diagonal(cls, moments: Moments) -> ColumnMoments:
+    def diagonal(cls, moments: Any) -> ColumnMoments:
         """The columns of full moments, each by itself."""
         d = len(moments.magnitude)
-        scatter = moments.scatter
         return cls(
             count=np.full(d, moments.count, np.int64),
             weight=DoubleDouble(np.full(d, moments.weight.hi), np.full(d, moments.weight.lo)),
             mean=mapped(np.copy, moments.mean),
             mean_rest=moments.mean_rest.copy(),
-            scatter=mapped(lambda s: np.diagonal(s).copy(), scatter),
+            scatter=mapped(lambda s: np.diagonal(s).copy(), moments.scatter),
             magnitude=moments.magnitude.copy(),
             roundings=moments.roundings,
         )
@@ -180,18 +158,13 @@ class ColumnMoments(Scattered):
 
     @classmethod
     def _stacked(cls, parts: Sequence[ColumnMoments]) -> ColumnMoments:
-        double = all(part.precision == "double-double" for part in parts)
-        return cls(
-            count=np.stack([part.count for part in parts]),
-            weight=stacked([part.weight for part in parts]),
-            mean=stacked([part.mean for part in parts]),
-            mean_rest=np.stack([part.mean_rest for part in parts]),
-            scatter=stacked([DoubleDouble.of(part.scatter) for part in parts])
-            if double
-            else np.stack([part.rounded_scatter for part in parts]),
-            magnitude=np.stack([part.magnitude for part in parts]),
-            roundings=max(part.roundings for part in parts),
-        )
+        if any(part.precision == "float64" for part in parts):
+            parts = [replace(part, scatter=part.rounded_scatter) for part in parts]
+        arrays: Any = {
+            name: mapped(lambda *words: np.stack(words), *(getattr(part, name) for part in parts))
+            for name in ARRAYS
+        }
+        return cls(**arrays, roundings=max(part.roundings for part in parts))
 
     def _merged(self, n_parts: int) -> ColumnMoments:
         weights, means, rests = self.weight, self.mean, self.mean_rest
@@ -245,11 +218,7 @@ class ColumnMoments(Scattered):
         away = difference(part.mean, part.mean_rest, self.mean, self.mean_rest)
         mean, rest = shifted(self.mean, self.mean_rest, -(away * (part.weight / left)))
         between = away * away * (self.weight * part.weight / left)
-        scatter: Any
-        if precision == "double-double":
-            scatter = DoubleDouble.of(self.scatter) - part.scatter - between
-        else:
-            scatter = self.rounded_scatter - part.rounded_scatter - between.hi
+        scatter = self._scatter_less(part, between, precision)
         share = self.weight.hi / left.hi
         # What is left of the weight has lost digits too, and the shift is divided by it.
         unit = DOUBLE_DOUBLE_UNIT if precision == "double-double" else UNIT
@@ -283,37 +252,44 @@ class ColumnMoments(Scattered):
             roundings=roundings,
         )
 
+    def columns_seen(self, n_columns: int) -> ColumnMoments:
+        """The columns as they are: what a scaler learns from."""
+        return self
+
+    def rescaled(self, centre: Array | None, scale: Array | None, n_columns: int) -> ColumnMoments:
+        """The moments of columns that are centred and divided by a scale, of any groups of rows.
+
+        A column without a value has no mean and no scale, and no moments to be changed.
+
+        Parameters
+        ----------
+        centre, scale : arrays of shape (n_columns,), or None
+        n_columns : int
+            All that there are.
+        """
+        origin, unit = np.zeros(n_columns), np.ones(n_columns)
+        if centre is not None:
+            origin = np.where(np.isfinite(centre), centre, origin)
+        if scale is not None:
+            unit = np.where(np.isfinite(scale), scale, unit)
+        mean, there = (self.mean - origin + self.mean_rest) / unit, self.count > 0
+        return replace(
+            self,
+            mean=mapped(lambda words: np.where(there, words, 0.0), mean),
+            mean_rest=np.zeros_like(self.mean_rest),
+            scatter=self.scatter / unit / unit,
+            magnitude=self.magnitude / unit / unit,
+            roundings=self.roundings + 4,
+        )
+
+    def mapped(self, function: Callable[[Any], Any]) -> ColumnMoments:
+        """A function of arrays, applied to each."""
+        changed: Any = {name: mapped(function, getattr(self, name)) for name in ARRAYS}
+        return replace(self, **changed)
+
     def at(self, index: Any) -> ColumnMoments:
         """The entries at an index of the arrays' first axes, copied."""
-
-        def take(values: Array) -> Array:
-            return np.array(values[index])
-
-        return ColumnMoments(
-            count=np.array(self.count[index]),
-            weight=mapped(take, self.weight),
-            mean=mapped(take, self.mean),
-            mean_rest=take(self.mean_rest),
-            scatter=mapped(take, self.scatter),
-            magnitude=take(self.magnitude),
-            roundings=self.roundings,
-        )
-
-    def placed(self, positions: NDArray[np.int64], n_groups: int) -> ColumnMoments:
-        """Groups moved to other positions among `n_groups`, zero elsewhere."""
-
-        def place(values: Any) -> Any:
-            return placed(values, positions, n_groups)
-
-        return ColumnMoments(
-            count=place(self.count),
-            weight=place(self.weight),
-            mean=place(self.mean),
-            mean_rest=place(self.mean_rest),
-            scatter=place(self.scatter),
-            magnitude=place(self.magnitude),
-            roundings=self.roundings,
-        )
+        return self.mapped(lambda values: np.array(values[index]))
 
     @property
     def nbytes(self) -> int:

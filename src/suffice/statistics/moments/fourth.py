@@ -26,6 +26,7 @@ import numpy as np
 
 from suffice.numerics.double_double import UNIT, Array
 from suffice.statistics.base import present
+from suffice.statistics.moments.columns import ColumnMoments
 from suffice.statistics.moments.full import Moments, Precision
 from suffice.statistics.moments.merging import difference, pairwise
 from suffice.statistics.moments.products import CELLS_AT_ONCE, rows_per_product
@@ -148,10 +149,17 @@ class FourthMoments:
             steps=max(self.steps, part.steps) + 14,
         )
 
-    def rescaled(self, centre: Array, scale: Array, n_columns: int) -> FourthMoments:
-        """The moments of (x − centre) / scale."""
+    def columns_seen(self, n_columns: int) -> ColumnMoments:
+        """The first columns, each by itself: what a scaler learns from."""
+        return self.moments.columns_seen(n_columns)
+
+    def rescaled(self, centre: Array | None, scale: Array | None, n_columns: int) -> FourthMoments:
+        """The moments of rows whose columns are centred and divided by a scale."""
         moments = self.moments.rescaled(centre, scale, n_columns)
-        scale = 1 / scale
+        return self.scaled(moments, 1 / (np.ones(n_columns) if scale is None else scale))
+
+    def scaled(self, moments: Moments, scale: Array) -> FourthMoments:
+        """Of the columns times a scale; `moments` are theirs up to the second."""
         squares = np.square(scale)
         third = self.third * squares[:, None] * scale
         fourth = self.fourth * squares[:, None] * squares

@@ -20,49 +20,27 @@ weighted square of a row's distance from the mean underflows:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
 from suffice.sources.base import NOTHING as NOTHING
-from suffice.statistics.base import present
+from suffice.statistics.base import Precision as Precision
+from suffice.statistics.base import Scattered, check_part, present
+from suffice.statistics.moments.columns import ColumnMoments
 from suffice.statistics.moments.merging import (
     common_mean,
     difference,
     joint,
+    mapped,
     pairwise,
     shifted,
     stacked,
 )
 from suffice.statistics.moments.of_block import fields_of_block
 from suffice.statistics.moments.products import MOST_ROWS, cut_up, squares_of
-
-Precision = Literal["float64", "double-double"]
-
-
-class Scattered:
-    """A statistic with a scatter, in one of two precisions, and a bound on its error."""
-
-    scatter: Array | DoubleDouble
-    roundings: int
-
-    @property
-    def precision(self) -> Precision:
-        """In which arithmetic the scatter is kept."""
-        return "double-double" if isinstance(self.scatter, DoubleDouble) else "float64"
-
-    @property
-    def rounded_scatter(self) -> Array:
-        """The scatter in float64."""
-        return self.scatter.hi if isinstance(self.scatter, DoubleDouble) else self.scatter
-
-    @property
-    def error_unit(self) -> float:
-        """ε with |ΔSᵢⱼ| ≤ ε √(magnitudeᵢ magnitudeⱼ)."""
-        unit = DOUBLE_DOUBLE_UNIT if self.precision == "double-double" else UNIT
-        return unit * max(self.roundings, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,25 +139,16 @@ class Moments(Scattered):
         parts = [part for part in parts if part.count] or list(parts[:1])
         if len(parts) == 1:
             return parts[0]
-        weights = stacked([part.weight for part in parts])
-        means = stacked([part.mean for part in parts])
-        rests = np.stack([part.mean_rest for part in parts])
-        mean, rest, distances = common_mean(means, rests, weights)
         exact = all(part.precision == "double-double" for part in parts)
-        within = pairwise([part.scatter if exact else part.rounded_scatter for part in parts])
-        # An error of a part's mean moves its own term of the sum, and the common mean none:
-        # part by part, so that many small parts do not inflate the bound of a large one.
-        spread = np.square(distances.hi) * weights.hi[:, None]
-        magnitudes = np.stack([part.magnitude for part in parts])
-        return cls(
-            count=sum(part.count for part in parts),
-            weight=weights.sum(),
-            mean=mean,
-            mean_rest=rest,
-            scatter=within + squares_of(distances, weights, exact),
-            magnitude=joint(magnitudes, spread).sum(axis=0),
-            roundings=merged_roundings(parts),
+        fields = merged_fields(
+            stacked([part.weight for part in parts]),
+            stacked([part.mean for part in parts]),
+            np.stack([part.mean_rest for part in parts]),
+            [part.scatter if exact else part.rounded_scatter for part in parts],
+            np.stack([part.magnitude for part in parts]),
+            exact,
         )
+        return cls(sum(part.count for part in parts), *fields, merged_roundings(parts))
 
     def subtract(self, part: Moments) -> Moments:
         """The moments of the rows that stay when those of `part` are taken away.
@@ -190,29 +159,15 @@ class Moments(Scattered):
         """
         if part.count == 0:
             return self
-        if part.count > self.count:
-            raise ValueError(
-                f"cannot take {part.count} rows away from {self.count}: "
-                "only rows that are part of a statistic can be subtracted from it"
-            )
+        check_part(self, part)
         precision = self.precision if self.precision == part.precision else "float64"
         if part.count == self.count:
             return Moments.zero(len(self.magnitude), precision)
         left = self.weight - part.weight
-        if not left.hi > 0:
-            raise ValueError(
-                f"cannot take rows of weight {part.weight.hi:g} away from rows of weight "
-                f"{self.weight.hi:g}: some would stay, and no weight for them"
-            )
         away = difference(part.mean, part.mean_rest, self.mean, self.mean_rest)
         shift = away * (part.weight / left)
         mean, rest = shifted(self.mean, self.mean_rest, -shift)
         between = away.outer(away) * (self.weight * part.weight / left)
-        scatter: Any
-        if precision == "double-double":
-            scatter = DoubleDouble.of(self.scatter) - part.scatter - between
-        else:
-            scatter = self.rounded_scatter - part.rounded_scatter - between.hi
         share = self.weight.hi / left.hi
         # What is left of the weight has lost digits too, and the shift is divided by it.
         unit = DOUBLE_DOUBLE_UNIT if precision == "double-double" else UNIT
@@ -222,7 +177,7 @@ class Moments(Scattered):
             weight=left,
             mean=mean,
             mean_rest=rest,
-            scatter=scatter,
+            scatter=self._scatter_less(part, between, precision),
             magnitude=joint(
                 self.magnitude * share,
                 part.magnitude * share,
@@ -254,34 +209,32 @@ class Moments(Scattered):
             return False
         return True
 
-    def columns_seen(self, n_columns: int) -> Any:
-        """The `ColumnMoments` of the first columns: what a scaler learns from."""
-        from suffice.statistics.moments.columns import ColumnMoments
-
+    def columns_seen(self, n_columns: int) -> ColumnMoments:
+        """The first columns, each by itself: what a scaler learns from."""
         return ColumnMoments.diagonal(self).at(slice(n_columns))
 
-    def rescaled(self, centre: Array, scale: Array, n_columns: int) -> Moments:
-        """The moments of (x − centre) / scale; columns from `n_columns` on stay as they are."""
-        others = len(self.magnitude) - n_columns
-        centre = np.concatenate([centre, np.zeros(others)])
-        scale = np.concatenate([scale, np.ones(others)])
-        mean = (self.mean - centre + self.mean_rest) / DoubleDouble.of(scale)
-        untouched = np.arange(len(scale)) >= n_columns
-        mean = DoubleDouble(
-            np.where(untouched, self.mean.hi, mean.hi), np.where(untouched, self.mean.lo, mean.lo)
-        )
-        scatter: Any = self.scatter
-        if isinstance(scatter, DoubleDouble):
-            scatter = scatter / DoubleDouble.of(scale[:, None]) / DoubleDouble.of(scale)
-        else:
-            scatter = scatter / scale[:, None] / scale
-        return Moments(
-            count=self.count,
-            weight=self.weight,
-            mean=mean,
-            mean_rest=np.where(untouched, self.mean_rest, 0.0),
-            scatter=scatter,
-            magnitude=self.magnitude / scale / scale,
+    def rescaled(self, centre: Array | None, scale: Array | None, n_columns: int) -> Moments:
+        """The moments of rows whose first columns are centred and divided by a scale.
+
+        Parameters
+        ----------
+        centre, scale : arrays of shape (n_columns,), or None
+        n_columns : int
+            Those from here on stay as they are.
+        """
+        d = len(self.magnitude)
+        origin, unit, changed = np.zeros(d), np.ones(d), np.arange(d) < n_columns
+        if centre is not None:
+            origin[:n_columns] = centre
+        if scale is not None:
+            unit[:n_columns] = scale
+        mean = (self.mean - origin + self.mean_rest) / unit
+        return replace(
+            self,
+            mean=mapped(lambda new, old: np.where(changed, new, old), mean, self.mean),
+            mean_rest=np.where(changed, 0.0, self.mean_rest),
+            scatter=self.scatter / unit[:, None] / unit,
+            magnitude=self.magnitude / unit / unit,
             roundings=self.roundings + 4,
         )
 
@@ -293,6 +246,27 @@ class Moments(Scattered):
     def nbytes(self) -> int:
         """Bytes that the scatter takes."""
         return (16 if self.precision == "double-double" else 8) * len(self.magnitude) ** 2
+
+
+def merged_fields(
+    weights: DoubleDouble,
+    means: DoubleDouble,
+    rests: Array,
+    scatters: list[Any],
+    magnitudes: Array,
+    exact: bool,
+) -> tuple[DoubleDouble, DoubleDouble, Array, Any, Array]:
+    """Weight, mean, its rest, scatter and magnitude of parts together.
+
+    All of them have the parts along the first axis; with a further one, for several kinds of rows
+    at once, only in float64.
+    """
+    mean, rest, distances = common_mean(means, rests, weights)
+    # An error of a part's mean moves its own term of the sum, and the common mean none:
+    # part by part, so that many small parts do not inflate the bound of a large one.
+    spread = np.square(distances.hi) * weights.hi[..., None]
+    scatter = pairwise(scatters) + squares_of(distances, weights, exact)
+    return weights.sum(), mean, rest, scatter, joint(magnitudes, spread).sum(axis=0)
 
 
 def merged_roundings(parts: Sequence[Moments]) -> int:

@@ -20,9 +20,10 @@ from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.statistics.base import present
 from suffice.statistics.by_group import merged
 from suffice.statistics.counts.labels import check_known, coded, united
+from suffice.statistics.moments.columns import ColumnMoments
 from suffice.statistics.moments.fourth import FourthMoments
-from suffice.statistics.moments.full import Moments, Precision, merged_roundings
-from suffice.statistics.moments.merging import common_mean, joint, mapped, pairwise, stacked
+from suffice.statistics.moments.full import Moments, Precision, merged_fields, merged_roundings
+from suffice.statistics.moments.merging import mapped, stacked
 from suffice.statistics.moments.of_block import mean_and_scatter, total_weight
 from suffice.statistics.moments.products import (
     FEW,
@@ -31,7 +32,6 @@ from suffice.statistics.moments.products import (
     about_the_mean,
     floor_of,
     near_mean_of,
-    squares_of,
 )
 
 TOGETHER_FROM = 1 << 15
@@ -155,15 +155,6 @@ class LabelledMoments:
         every = _merged_at_once(found) if at_once else map(merged, found)
         return cls(labels, tuple(every), parts[0].n_columns)
 
-    def columns_seen(self, n_columns: int) -> Any:
-        """The `ColumnMoments` over all classes: what a scaler learns from."""
-        return Moments.merge(self.moments).columns_seen(n_columns)
-
-    def rescaled(self, centre: Array, scale: Array, n_columns: int) -> LabelledMoments:
-        """The moments of (x − centre) / scale."""
-        parts = tuple(part.rescaled(centre, scale, n_columns) for part in self.parts)
-        return replace(self, parts=parts)
-
     def subtract(self, part: LabelledMoments) -> LabelledMoments:
         """The moments of the rows that stay when those of `part` are taken away.
 
@@ -210,6 +201,17 @@ class LabelledMoments:
             magnitude=np.sum([one.magnitude for one in every], axis=0),
             roundings=max(one.roundings for one in every) + len(every),
         )
+
+    def columns_seen(self, n_columns: int) -> ColumnMoments:
+        """The columns, each by itself: what a scaler learns from."""
+        return Moments.merge(self.moments).columns_seen(n_columns)
+
+    def rescaled(
+        self, centre: Array | None, scale: Array | None, n_columns: int
+    ) -> LabelledMoments:
+        """The moments of rows whose columns are centred and divided by a scale."""
+        parts = tuple(part.rescaled(centre, scale, n_columns) for part in self.parts)
+        return replace(self, parts=parts)
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -290,16 +292,13 @@ def _merged_at_once(groups: Sequence[Sequence[Moments]]) -> Iterator[Moments]:
     weights = mapped(arranged, stacked([one.weight for one in every]))
     means = mapped(arranged, stacked([one.mean for one in every]))
     rests = arranged(np.stack([one.mean_rest for one in every]))
-    scatters = arranged(np.stack([one.rounded_scatter for one in every]))
+    scatters = list(arranged(np.stack([one.rounded_scatter for one in every])))
     magnitudes = arranged(np.stack([one.magnitude for one in every]))
-    mean, rest, distances = common_mean(means, rests, weights)
-    scatter = pairwise(list(scatters)) + squares_of(distances, weights, exact=False)
-    spread = np.square(distances.hi) * weights.hi[..., None]
-    magnitude, weight = joint(magnitudes, spread).sum(axis=0), weights.sum()
+    fields = merged_fields(weights, means, rests, scatters, magnitudes, exact=False)
     for k, ones in enumerate(groups):
-        count = sum(one.count for one in ones)
-        steps = merged_roundings(ones)
-        yield Moments(count, weight[k], mean[k], rest[k], scatter[k], magnitude[k], steps)
+        count, mine = sum(one.count for one in ones), (field[k] for field in fields)
+        own: Any = (count, *mine, merged_roundings(ones))
+        yield Moments(*own)
 
 
 def _roundings(n_rows: int) -> int:

@@ -25,9 +25,14 @@ def stacked(values: Sequence[DoubleDouble]) -> DoubleDouble:
 
 
 def mapped(function: Callable[..., Any], *values: Any) -> Any:
-    """A function of arrays, applied to each word where the values are double-double."""
+    """A function of arrays, applied to each word where the values are double-double.
+
+    Of a record, such as moments of columns, to each array that it has (`mapped`).
+    """
     if isinstance(values[0], DoubleDouble):
         return DoubleDouble(function(*(v.hi for v in values)), function(*(v.lo for v in values)))
+    if hasattr(values[0], "mapped"):
+        return values[0].mapped(function)
     return function(*values)
 
 
@@ -40,6 +45,22 @@ def placed(values: Any, positions: NDArray[np.int64], n: int) -> Any:
         return out
 
     return mapped(place, values)
+
+
+def added(tables: Sequence[Any], places: Sequence[NDArray[np.int64]], n: int) -> Any:
+    """The sums of tables by class, each with some of n classes; one without columns is none."""
+    width = max(table.shape[1:] for table in tables)
+    shape = (n, *width)
+    if all(table.shape == shape for table in tables):
+        total = tables[0].copy()
+        for table in tables[1:]:
+            total += table
+        return total
+    total = np.zeros(shape, tables[0].dtype)
+    for place, table in zip(places, tables, strict=True):
+        if table.shape[1:] == width:
+            total[place] += table  # distinct labels: no place twice
+    return total
 
 
 def joint(*squares: Array) -> Array:

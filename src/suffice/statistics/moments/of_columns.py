@@ -11,6 +11,7 @@ sorted by group and added in pairs, the pairs in pairs, and so on.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ from suffice.kernels.sums.group_sums import (
     weighted_sums,
 )
 from suffice.numerics.double_double import Array, DoubleDouble, quick_two_sum, two_sum
-from suffice.statistics.moments.full import Precision
-from suffice.statistics.moments.merging import joint
+from suffice.statistics.base import Precision
+from suffice.statistics.moments.merging import joint, placed
 from suffice.statistics.moments.products import SMALLEST_SQUARE
 
 Codes = NDArray[np.int64]
@@ -196,13 +197,7 @@ def _sorted(
     d = DoubleDouble(*two_sum(*d)) if precision == "double-double" else d[0] + d[1]
     distance = np.abs(d.hi if precision == "double-double" else d)
 
-    def everywhere(values: Any) -> Any:
-        if isinstance(values, DoubleDouble):
-            return DoubleDouble(everywhere(values.hi), everywhere(values.lo))
-        out = np.zeros((n_groups, rows.shape[1]), values.dtype)
-        out[groups] = values
-        return out
-
+    everywhere = partial(placed, positions=groups, n=n_groups)
     return GroupSums(
         centre=everywhere(centre),
         count=everywhere(np.add.reduceat(there.astype(np.int64), starts, axis=0)),

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from suffice.numerics.double_double import Array, DoubleDouble, two_sum
 from suffice.numerics.exact_gram import exact_gram
-from suffice.statistics.base import present
+from suffice.statistics.base import Precision, Scattered, present
 from suffice.statistics.counts.labels import coded
 from suffice.statistics.moments.by_class import ClassMoments
 from suffice.statistics.moments.columns import ColumnMoments
-from suffice.statistics.moments.full import Moments, Precision, Scattered
+from suffice.statistics.moments.full import Moments
 from suffice.statistics.moments.merging import common_mean, difference, joint, pairwise
 from suffice.statistics.moments.products import (
     MOST_ROWS,
@@ -152,9 +152,9 @@ class PooledMoments(Scattered):
         if part.count == 0:
             return self
         classes = self.classes.subtract(part.classes)
-        exact = self.precision == part.precision == "double-double"
+        precision = self.precision if self.precision == part.precision else "float64"
         if not classes.count:
-            return PooledMoments.zero(len(self.magnitude), self.precision if exact else "float64")
+            return PooledMoments.zero(len(self.magnitude), precision)
         # Only classes that lose some rows and keep others move.
         moved = np.isin(part.labels, classes.labels)
         theirs = np.flatnonzero(moved)
@@ -163,18 +163,13 @@ class PooledMoments(Scattered):
         left = whole - gone
         away = _distances(part.classes, self.classes, mine, theirs)
         factor = whole * gone / left
-        between = squares_of(away, factor, exact)
-        scatter: Any = (
-            DoubleDouble.of(self.scatter) - part.scatter - between
-            if exact
-            else self.rounded_scatter - part.rounded_scatter - between
-        )
+        between = squares_of(away, factor, precision == "double-double")
         share = float((whole.hi / left.hi).max(initial=1.0))
         spread = (np.square(away.hi) * factor.hi[:, None]).sum(axis=0)
         # What is left of a weight has lost digits too, and the between part is divided by it.
         left_over = PooledMoments(
             classes=classes,
-            scatter=scatter,
+            scatter=self._scatter_less(part, between, precision),
             magnitude=joint(self.magnitude * share, part.magnitude * share, spread * share),
             roundings=max(self.roundings, part.roundings, len(theirs) + 4) + 4,
         )
@@ -184,16 +179,6 @@ class PooledMoments(Scattered):
                 "weights, are not part of the statistic"
             )
         return left_over
-
-    def columns_seen(self, n_columns: int) -> ColumnMoments:
-        """The moments of the columns over all classes: what a scaler learns from."""
-        return self.classes.total
-
-    def rescaled(self, centre: Array, scale: Array, n_columns: int) -> PooledMoments:
-        """The moments of (x − centre) / scale."""
-        within = self.within.rescaled(centre, scale, n_columns)
-        classes = self.classes.rescaled(centre, scale, n_columns)
-        return PooledMoments(classes, within.scatter, within.magnitude, within.roundings)
 
     @property
     def within(self) -> Moments:
@@ -224,6 +209,20 @@ class PooledMoments(Scattered):
             scatter=self.scatter + between,
             magnitude=joint(self.magnitude, spread),
             roundings=max(self.roundings, len(self.labels) + 8) + 2,
+        )
+
+    def columns_seen(self, n_columns: int) -> ColumnMoments:
+        """The columns, each by itself: what a scaler learns from."""
+        return self.classes.total
+
+    def rescaled(self, centre: Array | None, scale: Array | None, n_columns: int) -> PooledMoments:
+        """The moments of rows whose columns are centred and divided by a scale."""
+        within = self.within.rescaled(centre, scale, n_columns)
+        return PooledMoments(
+            classes=self.classes.rescaled(centre, scale, n_columns),
+            scatter=within.scatter,
+            magnitude=within.magnitude,
+            roundings=within.roundings,
         )
 
     @property

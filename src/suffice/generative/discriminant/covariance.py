@@ -28,7 +28,7 @@ estimation" (2010).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -41,11 +41,14 @@ from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.statistics.moments.fourth import FourthMoments
 from suffice.statistics.moments.full import Moments
 
+SMALLEST_SHARE = 1e-13
+"""Where rows were taken away, a deviation that may be less than this share of the means is none."""
+
 UNDERFLOW = float(np.finfo(np.float64).smallest_subnormal)
 """What a product of small numbers may lose, beyond its rounding."""
 
 
-class Rule(NamedTuple):
+class Shrinkage(NamedTuple):
     """How much a covariance is shrunk.
 
     Attributes
@@ -71,7 +74,7 @@ class Rule(NamedTuple):
         return self.kind != "fixed" or self.amount > 0
 
 
-def rule_of(shrinkage: Any, estimator: Any) -> Rule:
+def shrinkage_of(shrinkage: Any, estimator: Any) -> Shrinkage:
     """What the parameters `shrinkage` and `covariance_estimator` ask for.
 
     Raises
@@ -81,8 +84,8 @@ def rule_of(shrinkage: Any, estimator: Any) -> Rule:
     """
     if estimator is None:
         if isinstance(shrinkage, str):
-            return Rule("ledoit-wolf", standardised=True)
-        return Rule(amount=0.0 if shrinkage is None else float(shrinkage))
+            return Shrinkage("ledoit-wolf", standardised=True)
+        return Shrinkage(amount=0.0 if shrinkage is None else float(shrinkage))
     if shrinkage is not None and shrinkage != 0:
         raise ValueError(
             "covariance_estimator and shrinkage parameters are not None. Only one of the two can "
@@ -90,13 +93,13 @@ def rule_of(shrinkage: Any, estimator: Any) -> Rule:
         )
     if not getattr(estimator, "assume_centered", False):
         if type(estimator) is EmpiricalCovariance:
-            return Rule()
+            return Shrinkage()
         if type(estimator) is ShrunkCovariance:
-            return Rule(amount=float(estimator.shrinkage))
+            return Shrinkage(amount=float(estimator.shrinkage))
         if type(estimator) is LedoitWolf:
-            return Rule("ledoit-wolf")
+            return Shrinkage("ledoit-wolf")
         if type(estimator) is OAS:
-            return Rule("oas")
+            return Shrinkage("oas")
     raise ValueError(
         f"covariance_estimator={estimator!r} would have to see the rows, and there are only sums "
         "over them here; accepted are scikit-learn's EmpiricalCovariance, ShrunkCovariance, "
@@ -186,14 +189,14 @@ def covariance(moments: Moments) -> Covariance:
     return Covariance(matrix, unit, g)
 
 
-def shrunk_covariance(part: Any, rule: Rule) -> tuple[Covariance, float]:
+def shrunk_covariance(part: Any, rule: Shrinkage) -> tuple[Covariance, float]:
     """The covariance of the rows behind some moments, and by how much it was shrunk.
 
     Parameters
     ----------
     part : Moments or FourthMoments
         The latter for Ledoit and Wolf's estimate.
-    rule : Rule
+    rule : Shrinkage
     """
     found = covariance(part.moments if isinstance(part, FourthMoments) else part)
     if rule.kind == "fixed":
@@ -233,6 +236,16 @@ def pooled(covariances: Sequence[Covariance], shares: Array) -> Covariance:
     of_amount = sum(share * one.of_amount for one, share in parts)
     is_full = any(share > 0 and one.is_full for one, share in parts)
     return Covariance(matrix, unit, np.sqrt(squares), of_amount, is_full)
+
+
+def within_covariance(statistic: Any, rule: Shrinkage, shares: Array | None) -> Covariance:
+    """Σ: of all classes together, or with these shares of theirs; shrunk."""
+    if rule.is_linear and shares is None:
+        return covariance(statistic.within).shrunk(rule.amount)
+    if shares is None:
+        weight = statistic.weight.round()
+        shares = weight / weight.sum()
+    return pooled([shrunk_covariance(part, rule)[0] for part in statistic.parts], shares)
 
 
 def _scaled(found: Covariance, scale: Array) -> Covariance:
@@ -288,3 +301,57 @@ def _oas(found: Covariance, weight: float) -> tuple[float, float]:
     # First order: entries err by unit g g, and their mean square by twice that times entries.
     moved = 2 * float(noise.max()) * (float(np.abs(C).mean()) + 1)
     return min(amount, 1.0), min(amount * moved * (1 / over + 1 / apart), 1.0)
+
+
+def amount_from_rows(
+    A: Array, shares: Array, weight: float, mean: float, rule: Shrinkage
+) -> tuple[float, float]:
+    """The amount of shrinkage that fits these rows, and a bound on its error.
+
+    Parameters
+    ----------
+    A : array of shape (rows, columns)
+        Less the mean, times the roots of their shares: C = Aᵀ A, and ‖C‖² = ‖A Aᵀ‖².
+    shares : array of shape (rows,)
+        Of the weight.
+    weight : float
+    mean : float
+        The mean variance of the columns, in units of which all of this is.
+    rule : Shrinkage
+    """
+    n, d = A.shape
+    if not mean > 0:
+        return 0.0, 0.0
+    A = A / np.sqrt(mean)
+    squares = float(np.square(A @ A.T).sum())
+    unit = 4 * (n + d) * UNIT
+    with np.errstate(over="ignore", invalid="ignore"):
+        if rule.kind == "oas":
+            over, under = squares / d + d, (weight + 1) * (squares - d) / d
+            amount, error = over / under, 2 * unit * (squares + d) / (squares - d)
+            error *= amount
+        else:
+            fourth = float((np.square(np.square(A).sum(axis=1)) / shares).sum())
+            beta, delta = (fourth - squares) / weight, squares - d
+            amount = max(min(beta, delta), 0.0) / delta
+            error = unit * ((fourth + squares) / weight + squares + d) / delta
+    error = error if error < 1 else 1.0
+    amount = float(min(amount, 1.0))
+    return (amount, error) if amount > 2 * error else (0.0, error)
+
+
+def negligible(means: Array) -> Array:
+    """Deviations of columns that are none, next to the means of the classes and their distances."""
+    return np.asarray(SMALLEST_SHARE * (np.abs(means).max(axis=0) + np.ptp(means, axis=0)))
+
+
+def note_of_doubt(covariances: Iterable[Covariance]) -> list[str]:
+    """Which columns are taken to be constant, though a little of them may be hidden."""
+    columns = sorted({int(j) for one in covariances for j in one.doubtful})
+    if not columns:
+        return []
+    names = ", ".join(map(str, columns[:5])) + (", …" if len(columns) > 5 else "")
+    return [
+        f"columns {names} (counted from 0) count as constant within classes: after rows were taken "
+        f"away, deviations below {SMALLEST_SHARE:g} of their values cannot be told from none"
+    ]

@@ -22,8 +22,7 @@ discriminants need, is of the same form, with the sum of shares of t and with th
 classes, times the roots of those shares.  Classes that do not vary by themselves, of a single row
 say, take what they lack from there.
 
-The amounts that Ledoit and Wolf and the oracle approximation estimate come from the rows as well:
-Σ w ‖u‖⁴ of their lengths, and ‖C‖² = ‖A Aᵀ‖².
+There is no statistic smaller than the rows, hence none to keep.
 """
 
 from __future__ import annotations
@@ -33,16 +32,84 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.generative.discriminant.axes import PrincipalAxes
-from suffice.generative.discriminant.base import negligible
-from suffice.generative.discriminant.shrinkage import Rule
+from suffice.engines.gather import Rows
+from suffice.fitting.classification import labels_of
+from suffice.generative.discriminant.axes import (
+    ColumnVariances,
+    PrincipalAxes,
+    axes_of,
+    column_variances,
+    variances_of_classes,
+)
+from suffice.generative.discriminant.covariance import Shrinkage, amount_from_rows, negligible
 from suffice.generative.discriminant.whitening import Frame, Stretch, completing
-from suffice.generative.discriminant.wide_rows import ClassRows, Spread, axes_of, spread_of, spreads
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
+from suffice.sources import Block, Source
+from suffice.statistics.base import Precision
+from suffice.statistics.counts.labels import codes_among
 from suffice.statistics.moments.by_class import ClassMoments
+from suffice.statistics.moments.products import LARGEST_SQUARE, TOO_LARGE
 
 FAR_BELOW = 1e-4
 """Of the share that t has in the variances of other columns: where it is less, units differ."""
+
+WIDE = 1024
+"""Columns beyond which fewer rows are worked on as they are."""
+
+
+# --- rows --------------------------------------------------------------------
+
+
+def summarized(block: Block, precision: Precision) -> ClassMoments:
+    """The moments of the columns by class; a missing cell is an error."""
+    found = ClassMoments.summarize(block.X, labels_of(block), block.weight, precision)
+    if (found.columns.count < found.rows[:, None]).any():
+        raise FloatingPointError(TOO_LARGE)
+    return found
+
+
+class ClassRows(NamedTuple):
+    """Rows that are there: those of weight 0 do not exist.
+
+    Attributes
+    ----------
+    away : array of shape (rows, columns)
+        Rows less the means of their classes.
+    weight : array of shape (rows,)
+    codes : int64 array of shape (rows,)
+        Their classes, by number.
+    """
+
+    away: Array
+    weight: Array
+    codes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Rows, classes: ClassMoments) -> ClassRows:
+        """Rows that were gathered."""
+        mean, y = classes.columns.mean, labels_of(Block(rows.X, rows.y, rows.weight, 0))
+        weight = np.ones(len(y)) if rows.weight is None else rows.weight
+        codes = codes_among(y, classes.labels)
+        away = (np.asarray(rows.X, dtype=np.float64) - mean.hi[codes]) - mean.lo[codes]
+        return cls(away, weight, codes)
+
+
+def check_squares(classes: ClassMoments) -> None:
+    """Raise ValueError if sums over the columns' squares, within or between classes, overflow."""
+    mean, weight = classes.columns.mean.hi, classes.weight.round()
+    with np.errstate(over="ignore"):
+        between = np.square(mean - mean[0]) * weight[:, None]
+        largest = max(classes.columns.rounded_scatter.max(), between.max())
+    if not largest <= LARGEST_SQUARE / (mean.size + 1):
+        raise ValueError("X is so large that sums of its squares overflow: rescale the columns")
+
+
+def is_wide(source: Source) -> bool:
+    """Whether there are many columns, and fewer rows."""
+    return source.n_columns > WIDE and source.count_rows() < source.n_columns
+
+
+# --- covariances -------------------------------------------------------------
 
 
 class Spanned(NamedTuple):
@@ -54,7 +121,7 @@ class Spanned(NamedTuple):
         A.
     diagonal : array of shape (columns,)
         t.
-    spread : Spread
+    spread : ColumnVariances
         Of the columns.
     error : float
         Bound on the relative error that comes with an estimated amount of shrinkage.
@@ -64,43 +131,35 @@ class Spanned(NamedTuple):
 
     rows: Array
     diagonal: Array
-    spread: Spread
+    spread: ColumnVariances
     error: float
     drift: Array
 
 
-class Solution(NamedTuple):
+class Whitening(NamedTuple):
     """A frame that makes a covariance the identity.
 
     Attributes
     ----------
-    frame : Frame
+    whitening : Frame
+        M with Σ⁻¹ = M Mᵀ.
     log_determinant : float
         Of the covariance, within the directions that are kept.
-    error : float
-        Bound on the relative error of the inverse.
+    relative_error : float
+        Bound on that of the inverse.
     """
 
-    frame: Frame
+    whitening: Frame
     log_determinant: float
-    error: float
-
-    @property
-    def whitening(self) -> Frame:
-        """M with Σ⁻¹ = M Mᵀ."""
-        return self.frame
+    relative_error: float
 
     @property
     def rank(self) -> int:
-        return self.frame.shape[1]
-
-    @property
-    def relative_error(self) -> float:
-        return self.error
+        return self.whitening.shape[1]
 
     def solve(self, B: DoubleDouble) -> DoubleDouble:
         """Σ⁻¹ B, for B of shape (columns, k)."""
-        return DoubleDouble.of(self.frame @ (B.round().T @ self.frame).T)
+        return DoubleDouble.of(self.whitening @ (B.round().T @ self.whitening).T)
 
 
 class WideShapes(NamedTuple):
@@ -135,7 +194,12 @@ class WideShapes(NamedTuple):
 
 
 def spanned(
-    rows: Array, shares: Array, weight: float, spread: Spread, rule: Rule, reg_param: float
+    rows: Array,
+    shares: Array,
+    weight: float,
+    spread: ColumnVariances,
+    rule: Shrinkage,
+    reg_param: float,
 ) -> Spanned:
     """The covariance of one class, shrunk and regularised.
 
@@ -147,9 +211,9 @@ def spanned(
         w/W.
     weight : float
         W.
-    spread : Spread
+    spread : ColumnVariances
         Of the columns.
-    rule : Rule
+    rule : Shrinkage
     reg_param : float
         r.
     """
@@ -158,7 +222,7 @@ def spanned(
     mean = float((variances / units).mean())
     amount, unknown = rule.amount, 0.0
     if rule.kind != "fixed":
-        amount, unknown = estimated(A / np.sqrt(units), shares, weight, mean, rule)
+        amount, unknown = amount_from_rows(A / np.sqrt(units), shares, weight, mean, rule)
     part, stay = (1 - reg_param) * amount * mean, (1 - reg_param) * (1 - amount)
     t = part * units + reg_param
     error, hidden = unknown, spread.hidden
@@ -169,13 +233,13 @@ def spanned(
         moved = (spread.noise / units).mean() * units + rule.standardised * mean * spread.noise
         error += (1 - reg_param) * amount * float((moved / t).max())
         hidden &= rule.standardised
-    changed = Spread(stay * variances + t, stay * spread.noise, hidden)
+    changed = ColumnVariances(stay * variances + t, stay * spread.noise, hidden)
     drift = np.where(t > 0, 0.0, (1 - reg_param) * unknown * mean * units)
     return Spanned(A * np.sqrt(stay), t, changed, error, drift)
 
 
 def within_classes(
-    rows: ClassRows, classes: ClassMoments, rule: Rule, shares: Array | None = None
+    rows: ClassRows, classes: ClassMoments, rule: Shrinkage, shares: Array | None = None
 ) -> Spanned:
     """The covariance within classes, shrunk.
 
@@ -184,66 +248,45 @@ def within_classes(
     rows : ClassRows
     classes : ClassMoments
         Of these rows.
-    rule : Rule
+    rule : Shrinkage
     shares : array of shape (classes,), optional
         Of the classes' covariances; by default of their weight.
     """
-    own, every = spreads(classes)
     weight = classes.weight.round()
-    total = float(classes.weight.sum().hi)
     if rule.is_linear and shares is None:
+        total, every = float(classes.weight.sum().hi), variances_of_classes(classes)[1]
         return spanned(rows.away, rows.weight / total, total, every, rule, 0.0)
-    parts = []
-    for k, (W, spread) in enumerate(zip(weight.tolist(), own, strict=True)):
-        mine = rows.codes == k
-        parts.append(spanned(rows.away[mine], rows.weight[mine] / W, W, spread, rule, 0.0))
+    parts = of_each_class(rows, classes, rule, 0.0)
     return together(parts, weight / weight.sum() if shares is None else shares)
 
 
-def of_all_rows(rows: ClassRows, classes: ClassMoments, rule: Rule) -> Spanned:
+def of_each_class(
+    rows: ClassRows, classes: ClassMoments, rule: Shrinkage, reg_param: float
+) -> list[Spanned]:
+    """The covariance of each class, shrunk and regularised."""
+    parts = []
+    for k, spread in enumerate(variances_of_classes(classes)[0]):
+        mine, W = rows.codes == k, float(classes.weight.round()[k])
+        parts.append(spanned(rows.away[mine], rows.weight[mine] / W, W, spread, rule, reg_param))
+    return parts
+
+
+def of_all_rows(rows: ClassRows, classes: ClassMoments, rule: Shrinkage) -> Spanned:
     """The covariance of all rows, shrunk."""
     columns, every = classes.columns, classes.columns.merged()
     means = ((columns.mean - every.mean) + (columns.mean_rest - every.mean_rest)).round()
     total = float(classes.weight.sum().hi)
     noise = 4 * every.error_unit * every.magnitude
-    spread = spread_of(every.rounded_scatter, noise, total, negligible(columns.mean.hi))
+    spread = column_variances(every.rounded_scatter, noise, total, negligible(columns.mean.hi))
     away = rows.away + means[rows.codes]
     return spanned(away, rows.weight / total, total, spread, rule, 0.0)
-
-
-def estimated(
-    A: Array, shares: Array, weight: float, mean: float, rule: Rule
-) -> tuple[float, float]:
-    """The amount of shrinkage that fits these rows, and a bound on its error.
-
-    As `suffice.generative.discriminant.shrinkage` has it, in units of the mean variance.
-    """
-    n, d = A.shape
-    if not mean > 0:
-        return 0.0, 0.0
-    A = A / np.sqrt(mean)
-    squares = float(np.square(A @ A.T).sum())  # ‖C‖²
-    unit = 4 * (n + d) * UNIT
-    with np.errstate(over="ignore", invalid="ignore"):
-        if rule.kind == "oas":
-            over, under = squares / d + d, (weight + 1) * (squares - d) / d
-            amount, error = over / under, 2 * unit * (squares + d) / (squares - d)
-            error *= amount
-        else:
-            fourth = float((np.square(np.square(A).sum(axis=1)) / shares).sum())
-            beta, delta = (fourth - squares) / weight, squares - d
-            amount = max(min(beta, delta), 0.0) / delta
-            error = unit * ((fourth + squares) / weight + squares + d) / delta
-    error = error if error < 1 else 1.0
-    amount = float(min(amount, 1.0))
-    return (amount, error) if amount > 2 * error else (0.0, error)
 
 
 def together(parts: list[Spanned], shares: Array) -> Spanned:
     """The pooled covariance, of classes with these shares."""
     rows = [one.rows * np.sqrt(share) for one, share in zip(parts, shares, strict=True)]
     t = shares @ [one.diagonal for one in parts]
-    spread = Spread(
+    spread = ColumnVariances(
         shares @ [one.spread.variances for one in parts],
         shares @ [one.spread.noise for one in parts],
         any(one.spread.hidden for one in parts),
@@ -257,7 +300,7 @@ def together(parts: list[Spanned], shares: Array) -> Spanned:
 # --- frames --------------------------------------------------------------------------------
 
 
-def frame_of_all(found: Spanned) -> Solution:
+def frame_of_all(found: Spanned) -> Whitening:
     """The frame of a covariance with a diagonal."""
     t, variances = found.diagonal, found.spread.variances
     share = t / variances
@@ -278,7 +321,7 @@ def frame_of_all(found: Spanned) -> Solution:
     most, least = (float(f(np.append(stretched, 1.0))) for f in (np.max, np.min))
     logs = -2 * (turn.log_determinant + float(np.log(scale).sum()))
     error = 4 * len(t) * UNIT * most / least + found.error
-    return Solution(Frame(scale, turn), logs, np.inf if found.spread.hidden else error)
+    return Whitening(Frame(scale, turn), logs, np.inf if found.spread.hidden else error)
 
 
 def standing_apart(share: Array, most: int) -> NDArray[np.bool_]:
@@ -287,23 +330,24 @@ def standing_apart(share: Array, most: int) -> NDArray[np.bool_]:
     return np.asarray(share < FAR_BELOW * usual)
 
 
-def solution_of(found: Spanned, tol: float) -> Solution:
+def whitened(found: Spanned, tol: float) -> Whitening:
     """The frame of a covariance, with a diagonal or without."""
     if found.diagonal.all():
         return frame_of_all(found)
     axes = axes_of(found.rows, found.spread, tol)
     solved, there = frame_within(axes), found.spread.variances > 0
     drift = float((found.drift[there] / found.spread.variances[there]).max(initial=0.0))
-    error = solved.error + found.error + (drift / float(axes.values[-1]) if axes.rank else 0.0)
+    moved = drift / float(axes.values[-1]) if axes.rank else 0.0
+    error = solved.relative_error + found.error + moved
     # A diagonal of which a part is 0 has underflowed.
-    return solved._replace(error=np.inf if found.diagonal.any() else error)
+    return solved._replace(relative_error=np.inf if found.diagonal.any() else error)
 
 
-def frame_within(axes: PrincipalAxes) -> Solution:
+def frame_within(axes: PrincipalAxes) -> Whitening:
     """The frame of a covariance without a diagonal."""
     turn = np.ascontiguousarray(axes.vectors / np.sqrt(axes.values))
     frame = Frame(1 / axes.deviations, turn)
-    return Solution(frame, axes.log_determinant, axes.relative_error)
+    return Whitening(frame, axes.log_determinant, axes.relative_error)
 
 
 def taken(axes: PrincipalAxes, frame: Frame) -> Stretch:
@@ -341,10 +385,10 @@ def wide_shapes(parts: list[Spanned], shares: Array, tol: float) -> WideShapes:
     logs, ranks, errors = [], [], [error]
     for part, solved in zip(parts, whole, strict=True):
         if solved is not None:
-            own.append(solved.frame)
+            own.append(solved.whitening)
             logs.append(solved.log_determinant)
             ranks.append(len(part.diagonal))
-            errors.append(solved.error)
+            errors.append(solved.relative_error)
             continue
         assert frame is not None
         axes = axes_of(part.rows, part.spread, tol)
