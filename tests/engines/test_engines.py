@@ -19,6 +19,7 @@ import suffice
 from suffice.engines.gather import gather
 from suffice.engines.sweep import keep, sweep
 from suffice.engines.threads import Threads
+from suffice.fitting.shared_passes import in_step, on_some_rows
 from suffice.sources import ArraySource, Source, SparseSource, scan
 from suffice.sources.derived.long_blocks import LongBlocks
 from suffice.sources.derived.mapped import MappedSource
@@ -89,8 +90,6 @@ def engines_only(monkeypatch):
 
     def guarded(self, *arguments, **named):
         caller = Path(sys._getframe(1).f_code.co_filename)
-        if caller.name == "kd_tree.py":
-            pytest.skip("the tree of neighbours still has threads of its own")
         assert caller.parent == HOME / "engines"
         return submit(self, *arguments, **named)
 
@@ -119,8 +118,6 @@ def test_threads_are_the_engines_business():
         for path in HOME.rglob("*.py")
         if path.parent != HOME / "engines" and any(word in path.read_text() for word in words)
     ]
-    if found == ["neighbors/search/kd_tree.py"]:
-        pytest.skip("the tree of neighbours still has threads of its own")
     assert found == []
 
 
@@ -227,6 +224,18 @@ def test_bad_weights_are_named_as_ever(processes, table, tmp_path):
             fitted(suffice.Ridge(), source, engine)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
+
+
+def test_fits_in_step_have_the_same_bits(processes, folder):
+    source = scan(folder, target="label", weight="w", features=list("abcd"))
+    masks = [np.arange(source.n_rows) % 3 != k for k in range(3)]
+    models = {}
+    for engine in (None, processes):
+        source.engine = engine
+        fits = [on_some_rows(suffice.GaussianNB(), source, mask) for mask in masks]
+        assert in_step(fits, source) == 1
+        models[engine] = [numbers(fit.model) for fit in fits]
+    assert models[None] == models[processes]
 
 
 def test_all_rows_from_processes(processes, folder, table):

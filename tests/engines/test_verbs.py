@@ -17,6 +17,7 @@ from scipy import sparse
 
 import suffice
 from suffice.engines import gather as gathering
+from suffice.engines.fold import fold
 from suffice.engines.gather import gather
 from suffice.engines.passes import each, each_chunk, reduce
 from suffice.engines.sweep import MOST_SHARDS, blocks_of_a_shard, keep, sweep
@@ -124,6 +125,8 @@ def test_work_within_work_is_told_that_it_was_given_up(within, numbers):
         try:
             if item == 1:
                 each(range(2), endless, 3)
+            elif item == 2:
+                fold(numbers(range(10**6)), lambda state, block: slow(block), None, n_jobs=3)
             else:
                 reduce(numbers(range(10**6)), slow, 3)
         except GivenUp:
@@ -131,8 +134,8 @@ def test_work_within_work_is_told_that_it_was_given_up(within, numbers):
             raise
 
     with pytest.raises(KeyError):
-        within(lambda: each(range(3), work, 3))
-    assert sorted(ended) == ["given up", "given up", "item"]
+        within(lambda: each(range(4), work, 4))
+    assert sorted(ended) == ["given up", "given up", "given up", "item"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends signals as POSIX does")

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from suffice.kernels.linear.perceptron import dense_rows, shrunk, sparse_rows, towards_zero
+from suffice.kernels.linear.perceptron import online_steps, shrunk, towards_zero
+
+LAYOUTS = ("dense", "sparse")
 
 
 def state(k, d):
@@ -26,15 +28,20 @@ def state(k, d):
     }
 
 
-def run(kernel, X, codes, positive, rates=None, active=None, shrink=1.0, push=0.0, b=True, at=None):
+def run(
+    layout, X, codes, positive, rates=None, active=None, shrink=1.0, push=0.0, b=True, at=None,
+    kernel=online_steps,
+):  # fmt: skip
     k = len(positive)
     at = at or state(k, X.shape[1])
     rates = np.ones((k, 2)) if rates is None else rates
     active = np.ones(k, np.bool_) if active is None else active
-    rows = (np.ascontiguousarray(X, dtype=float),)
-    if kernel in (sparse_rows, sparse_rows.python):
+    if layout == "sparse":
         X = sparse.csr_array(X)
         rows = X.data.astype(float), X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    else:
+        data = np.ascontiguousarray(X, dtype=float).ravel()
+        rows = data, np.zeros(0, np.int64), X.shape[1] * np.arange(len(X) + 1)
     costs = np.array([(1 - shrink) / 2, push])
     kernel(*rows, codes, np.asarray(positive), rates, active, shrink, push, costs, b, *at.values())
     return at
@@ -64,17 +71,17 @@ def test_weights_and_mistakes_of_integers_are_exact(seed, n, d):
     codes = rng.integers(0, 3, n)
     rates = rng.integers(1, 4, (3, 2)).astype(float)
     expected = naive(X, codes, range(3), rates, Fraction)
-    for kernel in (dense_rows, sparse_rows):
-        found = run(kernel, X, codes, [0, 1, 2], rates)
+    for layout in LAYOUTS:
+        found = run(layout, X, codes, [0, 1, 2], rates)
         for k, (theta, mistakes) in enumerate(expected):
             assert [*found["v"][k], found["intercept"][k]] == theta
             assert found["mistakes"][k] == mistakes
 
 
-@pytest.mark.parametrize("kernel", [dense_rows, sparse_rows], ids=["dense", "sparse"])
-def test_the_loss_is_how_far_rows_were_on_the_wrong_side(kernel):
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_loss_is_how_far_rows_were_on_the_wrong_side(layout):
     X = np.array([[1.0], [3.0], [-2.0], [5.0]])
-    found = run(kernel, X, np.array([1, 0, 0, 0]), [1])
+    found = run(layout, X, np.array([1, 0, 0, 0]), [1])
     # (0, 0) → (1, 1) → wrong by 4 → (−2, 0) → wrong by 4 → (0, −1) → right
     assert found["v"].tolist() == [[0.0]]
     assert found["intercept"].tolist() == [-1.0]
@@ -84,12 +91,12 @@ def test_the_loss_is_how_far_rows_were_on_the_wrong_side(kernel):
 
 def test_predictors_that_have_stopped_stay():
     X, codes = np.ones((5, 2)), np.array([0, 1, 0, 1, 0])
-    found = run(dense_rows, X, codes, [0, 1], active=np.array([True, False]), shrink=0.5, push=0.1)
+    found = run("dense", X, codes, [0, 1], active=np.array([True, False]), shrink=0.5, push=0.1)
     assert found["mistakes"][0] > 0
     assert found["mistakes"][1] == 0
     assert (found["v"][1] == 0).all()
     assert found["scale"][1] == 1
-    assert run(dense_rows, X, codes, [0], b=False)["intercept"] == [0.0]
+    assert run("dense", X, codes, [0], b=False)["intercept"] == [0.0]
 
 
 def test_penalties_without_the_scale_trick():
@@ -110,8 +117,8 @@ def test_penalties_without_the_scale_trick():
         before = w.copy()
         w = np.where(w > 0, np.maximum(0, w - (u + q)), np.minimum(0, w + (u - q)))
         q += w - before
-    for kernel in (dense_rows, sparse_rows):
-        found = run(kernel, X, codes, [1], shrink=shrink, push=push)
+    for layout in LAYOUTS:
+        found = run(layout, X, codes, [1], shrink=shrink, push=push)
         assert found["scale"][0] > 1e-9  # was taken over by v on the way: 0.9^400 is far below
         np.testing.assert_allclose(found["v"][0] * found["scale"][0], w, rtol=1e-9)
         assert found["intercept"] == [b]
@@ -137,14 +144,14 @@ def test_no_weight_crosses_zero():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("kernel", [dense_rows, sparse_rows], ids=["dense", "sparse"])
-def test_compiled_bits_are_those_of_python(kernel):
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_compiled_bits_are_those_of_python(layout):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5)) * (rng.random((200, 5)) < 0.6)
     codes = rng.integers(0, 3, 200)
     options = {"shrink": 0.99, "push": 1e-3}
-    fast = run(kernel, X, codes, [0, 1, 2], **options)
-    slow = run(kernel.python, X, codes, [0, 1, 2], **options)
+    fast = run(layout, X, codes, [0, 1, 2], **options)
+    slow = run(layout, X, codes, [0, 1, 2], **options, kernel=online_steps.python)
     assert all(fast[name].tobytes() == slow[name].tobytes() for name in fast)
 
 
@@ -152,5 +159,5 @@ def test_zeros_of_dense_rows_change_no_bit():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 8)) * (rng.random((300, 8)) < 0.4)
     codes = rng.integers(0, 2, 300)
-    dense, few = (run(kernel, X, codes, [1]) for kernel in (dense_rows, sparse_rows))
+    dense, few = (run(layout, X, codes, [1]) for layout in LAYOUTS)
     assert all(dense[name].tobytes() == few[name].tobytes() for name in dense)

@@ -399,7 +399,7 @@ def test_errors_about_clusters() -> None:
 
 def test_too_many_clusters_are_refused(monkeypatch: Any) -> None:
     X, y, groups = made()
-    monkeypatch.setattr("suffice.linear.inference.clusters.MOST_CLUSTER_CELLS", 60)
+    monkeypatch.setattr("suffice.linear.inference.sandwich.MOST_CLUSTER_CELLS", 60)
     with pytest.raises(ValueError, match="17 clusters of 5 parameters"):
         LinearRegression().fit(X, y).summary(cov="cluster", X=X, y=y, clusters=groups)
 

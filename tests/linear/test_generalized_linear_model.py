@@ -27,6 +27,7 @@ from suffice.fitting.requests import StopAsked
 from suffice.linear.glm.links import Power
 from suffice.linear.glm.responses.named import NegativeBinomialResponse, PoissonResponse
 from tests.contract import contract
+from tests.linear.stop_after import StopAfter
 
 SM_LINKS = {
     "identity": sm_links.Identity(),
@@ -668,7 +669,7 @@ def test_no_intercept_under_a_bounded_link():
 
 @pytest.mark.parametrize("after", [3, 4, 6, 7, 8])
 def test_a_wish_to_stop_leaves_a_model(after):
-    """Thrown in at every pass from some pass on, as a callback would."""
+    """Thrown in at every request from some pass on, as the driver does for a callback."""
     X, y = simulated("poisson", "log")
     model = GeneralizedLinearModel("poisson", offset=0)
     source = model._training_source(X, y, None)
@@ -676,10 +677,10 @@ def test_a_wish_to_stop_leaves_a_model(after):
     try:
         asked = next(method)
         while True:
-            statistic = model._pass(asked.source or source, asked.summarize)
+            if count >= after:
+                asked = method.throw(StopAsked())
+            asked = method.send(model._pass(asked.source or source, asked.summarize))
             count += 1
-            stopped = count > after
-            asked = method.throw(StopAsked(statistic)) if stopped else method.send(statistic)
     except StopIteration as end:
         found = end.value
     assert np.isfinite(found.attributes["deviance_"])
@@ -784,23 +785,6 @@ def test_gradient_solvers_say_what_they_cannot():
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             GeneralizedLinearModel("gamma", solver="sgd", **options).fit(X, y)
-
-
-class StopAfter:
-    """A callback that asks to stop after so many passes, and from then on."""
-
-    def __init__(self, passes):
-        self.passes, self.seen = passes, 0
-
-    def setup(self, estimator, context): ...
-
-    def on_fit_task_begin(self, estimator, context, *, X=None, y=None, metadata=None): ...
-
-    def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
-        self.seen += context.task_name == "pass"
-        return self.seen >= self.passes
-
-    def teardown(self, estimator, context): ...
 
 
 @pytest.mark.parametrize("solver", ["newton", "newton-cg", "lbfgs", "gd", "sgd"])

@@ -19,6 +19,7 @@ from suffice.linear.solvers.losses import Softmax, Squared
 from suffice.linear.solvers.objective import Objective, ScaledColumns, Target
 from suffice.linear.solvers.sgd import Iterate, steps
 from suffice.sources import Block
+from tests.linear.stop_after import StopAfter
 
 unproved = pytest.mark.filterwarnings("ignore:.*not proved:sklearn.exceptions.ConvergenceWarning")
 
@@ -425,23 +426,6 @@ def test_a_failed_fit_leaves_the_model_as_it_was(diabetes):
     with pytest.raises(ValueError, match="column 0, row 0"):
         model.fit(np.full((5, 10), np.nan), np.ones(5))
     assert vars(model) == before
-
-
-class StopAfter:
-    """A callback that asks to stop after so many passes, and from then on."""
-
-    def __init__(self, passes):
-        self.passes, self.seen = passes, 0
-
-    def setup(self, estimator, context): ...
-
-    def on_fit_task_begin(self, estimator, context, *, X=None, y=None, metadata=None): ...
-
-    def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
-        self.seen += context.task_name == "pass"
-        return self.seen >= self.passes
-
-    def teardown(self, estimator, context): ...
 
 
 @pytest.mark.parametrize("passes", [1, 2, 5, 6, 8])

@@ -706,7 +706,7 @@ def fit_by_copies(model, X, y):
         {"solver": "newton-cg"},
         {"solver": "lbfgs"},
         {"solver": "gd", "max_iter": 20},
-        {"solver": "sgd", "max_iter": 2},
+        {"solver": "sgd", "max_iter": 2, "random_state": 0},
         {"l1_ratio": 1.0, "C": 0.1},
         {"C": np.inf},
     ],

@@ -19,6 +19,7 @@ from sklearn.model_selection import GridSearchCV
 import suffice
 from suffice import Perceptron
 from suffice.linear.solvers.perceptron_rule import Separation
+from tests.linear.stop_after import StopAfter
 
 pytestmark = pytest.mark.filterwarnings("ignore:Perceptron. not proved")
 
@@ -474,23 +475,6 @@ def test_saved_models_come_back(tmp_path):
     assert loaded.certificate_ == model.certificate_
     loaded.partial_fit(X, y)
     assert loaded.t_ == model.t_ + 400
-
-
-class StopAfter:
-    """A callback that asks to stop after so many passes, and from then on."""
-
-    def __init__(self, passes):
-        self.passes, self.seen = passes, 0
-
-    def setup(self, estimator, context): ...
-
-    def on_fit_task_begin(self, estimator, context, *, X=None, y=None, metadata=None): ...
-
-    def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
-        self.seen += context.task_name == "pass"
-        return self.seen >= self.passes
-
-    def teardown(self, estimator, context): ...
 
 
 @pytest.mark.parametrize("batch", [True, False])

@@ -34,7 +34,7 @@ CHUNK = 256
 """Columns handled at once; few, so that few roundings add up in a product."""
 
 
-class CentredRows:
+class ProductsOfRows:
     """Rows in memory, read by chunks of columns.
 
     Attributes

@@ -23,10 +23,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from suffice.decomposition.more_columns_than_rows import CentredRows
+from suffice.decomposition.more_columns_than_rows import ProductsOfRows
 from suffice.decomposition.projection import Projection
 from suffice.decomposition.proof import Errors
-from suffice.decomposition.scaling import ScaledColumns, scaled_scatter
+from suffice.decomposition.scaling import UnitColumns, scaled_scatter
 from suffice.decomposition.spectrum import (
     Spectrum,
     completed,
@@ -193,8 +193,8 @@ class PCA(Projection):
         # The statistic of an earlier fit must not outlive it.
         self.__dict__.pop("statistics_", None)
         gathered = yield Gather("rows' side", learned=self._fitted_attributes)
-        rows = CentredRows(gathered, source, self.standardize, self._n_jobs())
-        columns = ScaledColumns(
+        rows = ProductsOfRows(gathered, source, self.standardize, self._n_jobs())
+        columns = UnitColumns(
             rows.mean, rows.mean_error, rows.deviation, rows.scale, rows.scale_error
         )
         weight = DoubleDouble.of(rows.weight).sum()
@@ -209,7 +209,7 @@ class PCA(Projection):
     def _set(
         self,
         found: Spectrum,
-        columns: ScaledColumns,
+        columns: UnitColumns,
         weight: DoubleDouble,
         count: int,
         accepted: float,

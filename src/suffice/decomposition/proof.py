@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.decomposition.scaling import ScaledColumns
+from suffice.decomposition.scaling import UnitColumns
 from suffice.decomposition.spectrum import Spectrum
 from suffice.fitting.certificate import Certificate, rounded_down
 from suffice.numerics.double_double import UNIT, DoubleDouble
@@ -24,7 +24,12 @@ class Errors:
     """Bounds on the errors of what is kept, relative to it."""
 
     def __init__(
-        self, found: Spectrum, k: int, columns: ScaledColumns, left: DoubleDouble, left_error: float
+        self,
+        found: Spectrum,
+        k: int,
+        columns: UnitColumns,
+        left: DoubleDouble,
+        left_error: float,
     ) -> None:
         self.found, self.k = found, k
         self.kept = min(k, found.rank)

@@ -14,7 +14,7 @@ from suffice.statistics.moments.products import SMALLEST_SQUARE
 
 
 @dataclass(frozen=True)
-class ScaledColumns:
+class UnitColumns:
     """What is known about the columns.
 
     `mean_error` is a bound, `scale_error` one relative to the scale.  Where there are moments:
@@ -31,7 +31,7 @@ class ScaledColumns:
     g: Any = None
 
 
-def scaled_scatter(moments: Moments, standardize: bool) -> ScaledColumns:
+def scaled_scatter(moments: Moments, standardize: bool) -> UnitColumns:
     """The scatter of the columns, divided by their standard deviations if wished.
 
     An error of a standard deviation, relative ε h²/2 with h² = magnitude / scatter ≥ 1, adds
@@ -63,7 +63,7 @@ def scaled_scatter(moments: Moments, standardize: bool) -> ScaledColumns:
         g = np.where(varies, np.sqrt(2 * weight) * h**2, g)
         scatter, scale = _divided(moments, varies)
         unit = unit + 8 * (UNIT if moments.precision == "float64" else DOUBLE_DOUBLE_UNIT)
-    return ScaledColumns(
+    return UnitColumns(
         moments.mean.round(), mean_error, deviation, scale, scale_error, scatter, unit, g
     )
 

@@ -22,7 +22,13 @@ Stopped = Callable[[], bool]
 
 
 class Engine(ABC):
-    """Where passes run."""
+    """Where passes run.
+
+    Wherever it calls `work` or `function`, it holds BLAS at one thread
+    (`suffice.engines.workers.one_blas_thread`), on which bits may depend.  To another process
+    these go by pickle, and so do pieces: those of files as paths and ranges, those of data in
+    memory as their rows.
+    """
 
     @abstractmethod
     def in_order(

@@ -23,7 +23,7 @@ import numpy as np
 
 from suffice.engines.settings import resolve_threads
 from suffice.engines.threads import give_up
-from suffice.engines.workers import inside_worker, one_blas_thread, pool
+from suffice.engines.workers import GivenUp, inside_worker, one_blas_thread, pool, stopped_here
 from suffice.sources.base import Block, Source, block_rows
 from suffice.sources.derived.subset import rows_of
 
@@ -79,9 +79,11 @@ def fold(
     >>> fold(rows, lambda total, block: total + block.X.sum(axis=0), np.zeros(2))
     array([6., 9.])
     """
-    nothing = True
+    nothing, stopped = True, stopped_here()
     with one_blas_thread(), closing(_blocks(source, seed, n_jobs)) as blocks:
         for block in blocks:
+            if stopped():
+                raise GivenUp
             state, nothing = step(state, block), False
     if nothing:
         raise ValueError(f"there are no rows in {source!r}; at least one is needed")

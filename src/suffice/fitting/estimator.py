@@ -256,7 +256,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Queries as an array, or a sparse one, of numbers within range."""
         checks = {"accept_sparse": self._accepts_sparse(), "dtype": "numeric"}
         X = validate_data(self, X, reset=False, ensure_all_finite=False, **checks)
-        if not within_range(X):
+        with one_blas_thread():  # its own threads would spin on after the check
+            fits = within_range(X)
+        if not fits:
             missing = self._takes_missing()
             finite = "allow-nan" if missing else True
             check_array(X, ensure_all_finite=finite, estimator=self, input_name="X", **checks)

@@ -148,7 +148,7 @@ class OnePass(Estimator):
                 f"{self.n_features_in_} columns, not through one or through one that is too large "
                 f"({self.certificate_.path}); updating and refitting need the rows again"
             )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return object.__getattribute__(self, name)  # raises what a property may have raised
 
     # --- without the rows -----------------------------------------------------------------
 

@@ -84,7 +84,7 @@ class RunningFit:
         self.model, self.part, self.view, self.keep = model, part, view, keep
         self.error: str | None = None
         self.failure: Exception | None = None
-        self._before = dict(vars(model))
+        self._before, self._ended = dict(vars(model)), False
         self._running = Running(model._passes(part))
         self._go_on(self._begin)
 
@@ -110,14 +110,10 @@ class RunningFit:
 
     def close(self) -> None:
         """Give up, where it has not ended: the model is then as it was."""
-        if self.failure is not None or self.asked is not None:
+        if not self._ended:
             self.model.__dict__ = self._before
         self._running.asked = None
         self._running.close()
-
-    def summarize(self, block: Block) -> Any:
-        """What a block contributes to the pass that it waits for."""
-        return self.asked.summarize(self.view(block))
 
     def _answer(self, answer: Any, seconds: float) -> None:
         asked, objective = self.asked, objective_of(self.asked, answer)
@@ -135,6 +131,7 @@ class RunningFit:
                 self._answer(answer, time.perf_counter() - began)
             if self.asked is None:
                 self.model._adopt_found(self._running.result, self._running.trace)
+                self._ended = True
                 self.close()
         except Exception as error:  # noqa: BLE001
             self.fail(error)
@@ -161,19 +158,21 @@ def on_some_rows(
 ) -> RunningFit:
     """A fit on the rows that a mask chooses; what it keeps beside them, other fits may share."""
 
-    def view(block: Block) -> Block:
-        there = mask[block.start : block.start + block.n_rows]
-        if there.all():
-            return block
-        # Rows of weight 0 do not exist.
-        weight = there.astype(np.float64) if block.weight is None else block.weight * there
-        return replace(block, weight=weight)
-
     def among(asked: Keep) -> Shards:
         assert columns is not None
         return columns.of(asked.prepare).among(mask)
 
+    view = partial(_among, mask=mask)
     return RunningFit(model, SubsetSource(source, mask), view, None if columns is None else among)
+
+
+def _among(block: Block, mask: NDArray[np.bool_]) -> Block:
+    """A block in which the other rows have weight 0, which is to say that they do not exist."""
+    there = mask[block.start : block.start + block.n_rows]
+    if there.all():
+        return block
+    weight = there.astype(np.float64) if block.weight is None else block.weight * there
+    return replace(block, weight=weight)
 
 
 @dataclass(frozen=True)
@@ -204,23 +203,30 @@ def in_step(fits: Sequence[RunningFit], source: Source) -> int:
     try:
         with one_blas_thread():
             while waiting := [fit for fit in fits if fit.asked is not None]:
-                some = waiting[:MOST_AT_ONCE]
-                began = time.perf_counter()
-                try:
-                    found: Together = some[0].model._pass(source, partial(_together, fits=some))
-                except ValueError as error:
-                    for fit in some:
-                        fit.fail(error)
-                    continue
-                readings += 1
-                seconds = (time.perf_counter() - began) / len(some)
-                for fit, statistic in zip(some, found.parts, strict=True):
-                    fit.answer(statistic, seconds)
+                readings += _answer(waiting[:MOST_AT_ONCE], source)
     finally:
         for fit in fits:
             fit.close()
     return readings
 
 
-def _together(block: Block, fits: Sequence[RunningFit]) -> Together:
-    return Together(tuple(fit.summarize(block) for fit in fits))
+def _answer(fits: Sequence[RunningFit], source: Source) -> int:
+    """Make the passes that fits wait for in one, and go on with each; how often rows were read."""
+    began = time.perf_counter()
+    try:
+        asked = [(fit.view, fit.asked.summarize) for fit in fits]
+        found: Together = fits[0].model._pass(source, partial(_together, asked=asked))
+    except Exception as error:  # noqa: BLE001
+        if len(fits) == 1:
+            fits[0].fail(error)
+            return 0
+        # The rows, or the loss, of one of them may be to blame: the others can end.
+        return sum(_answer([fit], source) for fit in fits)
+    seconds = (time.perf_counter() - began) / len(fits)
+    for fit, statistic in zip(fits, found.parts, strict=True):
+        fit.answer(statistic, seconds)
+    return 1
+
+
+def _together(block: Block, asked: Sequence[tuple[Any, Any]]) -> Together:
+    return Together(tuple(summarize(view(block)) for view, summarize in asked))

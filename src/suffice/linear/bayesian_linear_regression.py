@@ -140,14 +140,8 @@ class BayesianLinearRegression(LeastSquaresModel):
         "exact": ["boolean"],
     }
     _refit_parameters = (
-        "prior_precision",
-        "prior_mean",
-        "a0",
-        "b0",
-        "fit_intercept",
-        "noise_variance",
-        "evidence",
-    )
+        "prior_precision", "prior_mean", "a0", "b0", "fit_intercept", "noise_variance", "evidence",
+    )  # fmt: skip
     positive = False
 
     def __init__(
@@ -235,17 +229,7 @@ class BayesianLinearRegression(LeastSquaresModel):
     def _best(
         self, equations: NormalEquations, prior: CoefficientPrior, solver: Solver
     ) -> Best | None:
-        if prior.rank < len(prior.diagonal):
-            raise ValueError(
-                'evidence="maximise" chooses the strength of a prior, and prior_precision is flat '
-                "in some direction; give every column a positive precision"
-            )
-        known = (self.noise_variance, float(self.a0 or 0.0), float(self.b0 or 0.0))
-        if not equations.weight + 2 * known[1] > 0:
-            raise ValueError(
-                f"with a0={self.a0!r} and rows of weight {equations.weight:g} nothing is left to "
-                "say about the noise; a larger a0 would be accepted"
-            )
+        known = self.noise_variance, self.a0, self.b0
         return best_posterior(equations, prior, bool(self.fit_intercept), solver, *known)
 
     def _solve(self, moments: Moments, final: bool) -> Solved | None:

@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from suffice.fitting.regression import Regressor
 from suffice.fitting.requests import Found, Passes
 from suffice.linear.glm.goodness_of_fit import Goodness, explained_deviance, last_passes
 from suffice.linear.glm.links import LINKS, Link
@@ -45,8 +45,10 @@ from suffice.numerics.double_double import Array
 from suffice.sources import Source
 
 
-class GeneralizedLinearModel(RegressorMixin, IterativeLinearModel):
+class GeneralizedLinearModel(Regressor, IterativeLinearModel):
     """Regression of means that are linear on the scale of a link.
+
+    `predict` gives means that the family can have, whatever the row.
 
     Parameters
     ----------
@@ -304,25 +306,13 @@ default="auto"
 
     # --- predicting -------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """The mean of the target: always one that the family can have.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
-
-        Returns
-        -------
-        array of shape (rows,)
-        """
-        return self._apply(X, self._means)
-
     def _predictors(self, rows: Any) -> Array:
         eta = np.asarray(rows @ self.coef_ + self.intercept_)
         offset = offset_of(rows, *self._places)
         return eta if offset is None else eta + offset
 
-    def _means(self, rows: Any) -> Array:
+    def _predicted(self, rows: Any) -> Array:
+        """The means of the target, always such as the family can have."""
         return GeneralizedLoss(self.family_, self.link_).mean(self._predictors(rows))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

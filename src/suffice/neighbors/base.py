@@ -246,10 +246,7 @@ class NeighborsModel(OnePass):
         return not source.has_weight and not several
 
     def _leave_one_out_of_all(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The target of each row, and what a model of all other rows predicts for it.
-
-        The neighbours are the k + 1 nearest without the row itself: the others keep their order.
-        """
+        # The k + 1 nearest without the row itself: the others keep their order.
         model: Any = self
         return self.statistics_.joined().y[0], model.predict(None)
 

@@ -26,7 +26,7 @@ RARE = "infrequent_sklearn"
 
 
 @dataclass(frozen=True, eq=False)
-class Grouped:
+class CategoryGroups:
     """The groups of a column's categories.
 
     Attributes
@@ -104,7 +104,7 @@ class Grouped:
         return values
 
 
-register(Grouped)
+register(CategoryGroups)
 
 
 def rare(weights: Array, total: float, min_frequency: Any, max_categories: Any) -> Codes:
@@ -124,13 +124,13 @@ def rare(weights: Array, total: float, min_frequency: Any, max_categories: Any) 
     return np.flatnonzero(is_rare)
 
 
-def grouped(n_categories: int, rare_ones: Codes) -> Grouped:
+def grouped(n_categories: int, rare_ones: Codes) -> CategoryGroups:
     """The others in their order, then the rare ones together."""
     groups = np.empty(n_categories, np.int64)
     others = np.setdiff1d(np.arange(n_categories), rare_ones)
     groups[others] = np.arange(len(others))
     groups[rare_ones] = len(others)
-    return Grouped(groups, rare_ones)
+    return CategoryGroups(groups, rare_ones)
 
 
 def listed(categories: Any, j: int, values: NDArray[Any], form: str, strict: bool) -> NDArray[Any]:
@@ -169,8 +169,8 @@ def listed(categories: Any, j: int, values: NDArray[Any], form: str, strict: boo
 
 
 def with_drop(
-    groups: Sequence[Grouped], known: Sequence[NDArray[Any]], forms: Sequence[str], drop: Any
-) -> list[Grouped]:
+    groups: Sequence[CategoryGroups], known: Sequence[NDArray[Any]], forms: Sequence[str], drop: Any
+) -> list[CategoryGroups]:
     """The groups with those that the parameter `drop` leaves out."""
     if drop is None:
         return list(groups)

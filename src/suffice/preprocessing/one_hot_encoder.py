@@ -24,7 +24,7 @@ from suffice.fitting.files.registry import register
 from suffice.fitting.one_pass import Solved
 from suffice.fitting.rounded import refuse_rounded, rounds_integers
 from suffice.fitting.tables import Table, has_large, table_of
-from suffice.preprocessing.grouping import Codes, Grouped, grouped, listed, rare, with_drop
+from suffice.preprocessing.grouping import CategoryGroups, Codes, grouped, listed, rare, with_drop
 from suffice.preprocessing.transformer import Transformer, exactly, has_cells
 from suffice.sources import Block, Columns, Source, as_source
 from suffice.sources.memory.sparse import csr_on
@@ -113,7 +113,7 @@ class OneHotEncoder(Transformer):
     """How each column came (see `categories`)."""
     _known: tuple[NDArray[Any], ...]
     """The categories as the statistic knows them."""
-    _groups: tuple[Grouped, ...]
+    _groups: tuple[CategoryGroups, ...]
     """The group of each category: itself, or the rare ones together."""
     _rounded: Sequence[str] | None = None
     """Of a model that changes a source in which integers may be rounded: its columns' names."""
@@ -249,7 +249,7 @@ class OneHotEncoder(Transformer):
             forms = tuple("text" if form == "str" else form for form in forms)
         self.categories_ = [shown(k, form) for k, form in zip(self._known, forms, strict=True)]
 
-    def _grouped(self, counts: ValueCounts, j: int) -> Grouped:
+    def _grouped(self, counts: ValueCounts, j: int) -> CategoryGroups:
         weights = np.zeros(len(self._known[j]))
         places = locate(counts.values[j], self._known[j])
         weights[places[places >= 0]] = counts.weights[j][places >= 0]

@@ -278,7 +278,7 @@ def _answers(
             some = rows_of(block, rows[low:high] - block.start, block.start)
             found["y", split] = some.y
             found["weight", split] = some.weight
-            one = OneBlock(some, source)
+            one = BlockAtHand(some, source)
             for c, models in enumerate(fitted):
                 for response in responses if models[split] is not None else ():
                     found[response, c, split] = getattr(models[split], response)(one)
@@ -293,7 +293,7 @@ def _answers(
     return {key: None if parts[0] is None else np.concatenate(parts) for key, parts in kept.items()}
 
 
-class OneBlock(Source):
+class BlockAtHand(Source):
     """A block as a source by itself, with the names of the one it comes from."""
 
     def __init__(self, block: Block, base: Source) -> None:

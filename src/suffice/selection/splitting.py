@@ -6,38 +6,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import model_selection
 from sklearn.base import is_classifier
-from sklearn.model_selection import (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    LeaveOneGroupOut,
-    LeaveOneOut,
-    LeavePGroupsOut,
-    LeavePOut,
-    PredefinedSplit,
-    RepeatedKFold,
-    ShuffleSplit,
-    TimeSeriesSplit,
-    check_cv,
-)
+from sklearn.model_selection import check_cv
 
 from suffice.engines.passes import map_rows
 from suffice.selection.folds import Folds, folds_of
 from suffice.sources import Source
 
 NO_LABELS_NEEDED = (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    LeaveOneGroupOut,
-    LeaveOneOut,
-    LeavePGroupsOut,
-    LeavePOut,
-    PredefinedSplit,
-    RepeatedKFold,
-    ShuffleSplit,
-    TimeSeriesSplit,
+    model_selection.GroupKFold,
+    model_selection.GroupShuffleSplit,
+    model_selection.KFold,
+    model_selection.LeaveOneGroupOut,
+    model_selection.LeaveOneOut,
+    model_selection.LeavePGroupsOut,
+    model_selection.LeavePOut,
+    model_selection.PredefinedSplit,
+    model_selection.RepeatedKFold,
+    model_selection.ShuffleSplit,
+    model_selection.TimeSeriesSplit,
 )
 """Splitters that do not look at the target."""
 

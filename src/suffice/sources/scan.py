@@ -16,7 +16,7 @@ from typing import Any
 from suffice.sources.base import Source, block_rows
 from suffice.sources.files.columns import ACCEPTED, ENCODE
 from suffice.sources.files.paths import Path, find_files
-from suffice.sources.files.piece import FilePiece, Slice, in_file
+from suffice.sources.files.piece import BatchSlice, FilePiece, in_file
 from suffice.sources.files.reading import DataFile, batches
 from suffice.sources.files.schema import (
     FoundColumn,
@@ -193,7 +193,7 @@ class FileSource(Source):
                     offset = 0
                     while offset < batch.num_rows:
                         length = min(size - n_rows, batch.num_rows - offset)
-                        slices.append(Slice(batch, offset, length, file, row + offset))
+                        slices.append(BatchSlice(batch, offset, length, file, row + offset))
                         offset += length
                         n_rows += length
                         if n_rows == size:

@@ -153,7 +153,7 @@ class SufficientSums:
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be sums over rows."""
-        if len(self.magnitude) != len(self.total) + 1:
+        if len(self.magnitude) != len(self.total.hi) + 1:
             raise ValueError("its magnitude does not fit its total")
 
     @property

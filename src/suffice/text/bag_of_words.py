@@ -108,6 +108,9 @@ class BagOfWords(TransformerMixin, OnePass):
         "sparse_output",
         "dtype",
     )
+    exact = True
+    """Whole numbers lose nothing in any precision."""
+
     _saved_private = ("_analysis",)
     _analysis: dict[str, Any]
     """How the documents of the fit were taken apart: those that follow are, the same way."""

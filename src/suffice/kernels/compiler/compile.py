@@ -75,7 +75,6 @@ _ARGUMENT = re.compile(
 _registry: dict[str, Kernel[..., Any]] = {}
 
 KERNELS = Path(__file__).parents[1]
-"""The folder of all kernels."""
 
 
 class Kernel(Generic[P, R]):

@@ -56,13 +56,15 @@ def towards_zero(value: float, scale: float, due: float, done: float) -> float:
 
 
 @kernel(
-    "const float64[:, ::1], const int64[::1], const int64[::1], const float64[:, ::1], "
-    "const bool[::1], float64, float64, const float64[::1], bool, float64[:, ::1], "
-    "float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], int64[::1], "
-    "float64[::1]"
+    "const float64[::1], const int64[::1], const int64[::1], const int64[::1], const int64[::1], "
+    "const float64[:, ::1], const bool[::1], float64, float64, const float64[::1], bool, "
+    "float64[:, ::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], "
+    "float64[:, ::1], int64[::1], float64[::1]"
 )
-def dense_rows(
-    X: Floats,
+def online_steps(
+    data: Floats,
+    indices: Integers,
+    indptr: Integers,
     codes: Integers,
     positive: Integers,
     rates: Floats,
@@ -84,7 +86,8 @@ def dense_rows(
 
     Parameters
     ----------
-    X : (rows, columns)
+    data, indices, indptr : rows as in a CSR matrix; no indices where they are dense
+        Only columns with an entry are penalised.
     codes : (rows,)
         Number of each row's class.
     positive : (predictors,)
@@ -111,15 +114,20 @@ def dense_rows(
         Steps that were taken; and Σ max(0, −y (w·x + b)) with the costs, as the rows met them.
     """
     penalised = costs[0] > 0.0 or costs[1] > 0.0
-    for i in range(len(X)):
-        x = X[i]
+    dense = len(indices) == 0
+    for i in range(len(indptr) - 1):
+        x, at = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
         for k in range(len(v)):
             if not active[k]:
                 continue
             w = v[k]
             z = 0.0
-            for j in range(len(x)):
-                z += x[j] * w[j]
+            if dense:
+                for j in range(len(x)):
+                    z += x[j] * w[j]
+            else:
+                for a in range(len(x)):
+                    z += x[a] * w[at[a]]
             z = z * scale[k] + intercept[k]
             own = 1 if codes[i] == positive[k] else 0
             margin = z if own == 1 else -z
@@ -133,83 +141,21 @@ def dense_rows(
                 step = rates[k, own] if own == 1 else -rates[k, own]
                 share = step / scale[k]
                 if penalised:
-                    for j in range(len(x)):
-                        put(w, j, w[j] + share * x[j], sizes[k])
-                else:
+                    for a in range(len(x)):
+                        j = a if dense else at[a]
+                        put(w, j, w[j] + share * x[a], sizes[k])
+                elif dense:
                     for j in range(len(x)):
                         w[j] += share * x[j]
-                if fit_intercept:
-                    intercept[k] += step
-            if push > 0.0:
-                due[k] += push
-                for j in range(len(x)):
-                    moved = towards_zero(w[j], scale[k], due[k], done[k, j])
-                    done[k, j] += scale[k] * (moved - w[j])
-                    put(w, j, moved, sizes[k])
-
-
-@kernel(
-    "const float64[::1], const int64[::1], const int64[::1], const int64[::1], const int64[::1], "
-    "const float64[:, ::1], const bool[::1], float64, float64, const float64[::1], bool, "
-    "float64[:, ::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], "
-    "float64[:, ::1], int64[::1], float64[::1]"
-)
-def sparse_rows(
-    data: Floats,
-    indices: Integers,
-    indptr: Integers,
-    codes: Integers,
-    positive: Integers,
-    rates: Floats,
-    active: NDArray[np.bool_],
-    shrink: float,
-    push: float,
-    costs: Floats,
-    fit_intercept: bool,
-    v: Floats,
-    intercept: Floats,
-    scale: Floats,
-    done: Floats,
-    due: Floats,
-    sizes: Floats,
-    mistakes: Integers,
-    loss: Floats,
-) -> None:
-    """`dense_rows` for the entries of a CSR matrix; only columns with an entry are penalised."""
-    penalised = costs[0] > 0.0 or costs[1] > 0.0
-    for i in range(len(indptr) - 1):
-        entries = range(indptr[i], indptr[i + 1])
-        for k in range(len(v)):
-            if not active[k]:
-                continue
-            w = v[k]
-            z = 0.0
-            for a in entries:
-                z += data[a] * w[indices[a]]
-            z = z * scale[k] + intercept[k]
-            own = 1 if codes[i] == positive[k] else 0
-            margin = z if own == 1 else -z
-            if penalised:
-                loss[k] += costs[0] * scale[k] * scale[k] * sizes[k, 0]
-                loss[k] += costs[1] * scale[k] * sizes[k, 1]
-                scale[k] = shrunk(w, scale[k], shrink, sizes[k])
-            if not margin > 0.0:
-                mistakes[k] += 1
-                loss[k] -= margin
-                step = rates[k, own] if own == 1 else -rates[k, own]
-                share = step / scale[k]
-                if penalised:
-                    for a in entries:
-                        put(w, indices[a], w[indices[a]] + share * data[a], sizes[k])
                 else:
-                    for a in entries:
-                        w[indices[a]] += share * data[a]
+                    for a in range(len(x)):
+                        w[at[a]] += share * x[a]
                 if fit_intercept:
                     intercept[k] += step
             if push > 0.0:
                 due[k] += push
-                for a in entries:
-                    j = indices[a]
+                for a in range(len(x)):
+                    j = a if dense else at[a]
                     moved = towards_zero(w[j], scale[k], due[k], done[k, j])
                     done[k, j] += scale[k] * (moved - w[j])
                     put(w, j, moved, sizes[k])

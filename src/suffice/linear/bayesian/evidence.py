@@ -259,14 +259,25 @@ def best_posterior(
     fit_intercept: bool,
     solver: Solver,
     noise_variance: float | None,
-    a0: float,
-    b0: float,
+    a0: float | None,
+    b0: float | None,
 ) -> Best | None:
     """The posterior of the most probable strength; None where float64 does not suffice.
 
     The maximum is checked, and where eigenvectors were too coarse improved, by the slope that the
     posterior itself has.
     """
+    if prior.rank < len(prior.diagonal):
+        raise ValueError(
+            'evidence="maximise" chooses the strength of a prior, and prior_precision is flat '
+            "in some direction; give every column a positive precision"
+        )
+    if not equations.weight + 2 * float(a0 or 0.0) > 0:
+        raise ValueError(
+            f"with a0={a0!r} and rows of weight {equations.weight:g} nothing is left to "
+            "say about the noise; a larger a0 would be accepted"
+        )
+    a0, b0 = float(a0 or 0.0), float(b0 or 0.0)
     maximum = maximise(equations, prior, noise_variance, a0, b0)
     for _ in range(MOST_CORRECTIONS):
         strong = prior.scaled(maximum.factor)

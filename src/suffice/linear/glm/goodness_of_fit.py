@@ -380,7 +380,7 @@ def explained_deviance(model: Any, source: Source) -> float:
     def summarize(block: Block) -> Sums:
         block = present(block)
         target = reader(block)
-        means = model._means(block.X), np.full(block.n_rows, mean)
+        means = model._predicted(block.X), np.full(block.n_rows, mean)
         weight = np.ones(block.n_rows) if target.weight is None else target.weight
         return Sums((np.array([weight @ loss.deviance(target.y, mu) for mu in means]),))
 

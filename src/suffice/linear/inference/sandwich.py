@@ -31,19 +31,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from suffice.engines.passes import map_rows
 from suffice.engines.workers import one_blas_thread
-from suffice.linear.inference.clusters import labels_of
 from suffice.linear.inference.uncertainty import Uncertainty, root_of
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
 from suffice.sources.derived.subset import rows_of
+from suffice.sources.memory.target import plain_array
 from suffice.statistics.counts.labelled import LabelledSums
+from suffice.statistics.counts.labels import coded
 from suffice.statistics.sums import Sums
 
 KINDS = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster")
 
 CHUNK_CELLS = 1 << 16
 """Cells of the scores of a chunk of rows: half a megabyte."""
+
+MOST_CLUSTER_CELLS = 1 << 27
+"""Clusters × parameters up to which their sums are kept: a gigabyte."""
 
 FULL_LEVERAGE = 1e-10
 """A leverage this near to 1 is 1: the row alone decides a coefficient."""
@@ -117,14 +122,14 @@ def robust(
     run : function of a source and of what each block contributes
         Makes the pass.
     clusters : optional
-        See `suffice.linear.inference.clusters.labels_of`.
+        See `_cluster_labels`.
     df : float
         Degrees of freedom of the residuals; infinite where z values are wanted.
     """
     W, p = bread.weight, bread.n_parameters or bread.root.shape[1]
     if kind == "cluster":
         meats, weight, groups = _between(
-            bread, source, run, labels_of(clusters, source, bread.root.shape[1])
+            bread, source, run, _cluster_labels(clusters, source, bread.root.shape[1])
         )
         if groups < 2:
             raise ValueError("cov='cluster' needs at least two clusters, and all rows are in one")
@@ -257,6 +262,56 @@ def _between(
     groups = len(found.labels)
     sums = found.sums[:, :-1].reshape(groups, -1, bread.root.shape[1]).transpose(1, 0, 2)
     return sums.transpose(0, 2, 1) @ sums, float(found.sums[:, -1].sum()), groups
+
+
+def _cluster_labels(
+    clusters: Any, source: Source, n_parameters: int
+) -> Callable[[Block], NDArray[Any]]:
+    """How a block's cluster labels are found.
+
+    Parameters
+    ----------
+    clusters : array of shape (rows,), name of a feature column, or Source
+        Labels of any one kind.  Those of a source are its target, in the rows' order; they
+        are gathered (8 bytes a row), which a feature column's are not.
+    source : Source
+    n_parameters : int
+    """
+    if isinstance(clusters, str):
+        if source.feature_names is None or clusters not in source.feature_names:
+            raise ValueError(
+                f"clusters={clusters!r} is not among the columns of X; give a label for each row, "
+                "or a source whose target they are: scan(…, target=…)"
+            )
+        column = source.feature_names.index(clusters)
+        return lambda block: _dense(block.X[:, [column]])[:, 0]
+    if isinstance(clusters, Source):
+        if not clusters.has_target:
+            raise ValueError("clusters is a source without a target: name it in scan(…, target=…)")
+        values = map_rows(clusters, lambda block: np.asarray(block.y))
+    else:
+        values = plain_array(clusters)[0]
+    if values.ndim != 1 or len(values) != source.count_rows():
+        raise ValueError(
+            f"clusters has shape {values.shape}, but there are {source.count_rows():,} rows: one "
+            "label for each is needed"
+        )
+    if values.dtype.kind in "mM":
+        values = values.astype(np.int64)
+    try:
+        names, codes = coded(values)
+    except FloatingPointError:
+        raise ValueError("clusters: a label is missing; every row needs one") from None
+    if len(names) * n_parameters > MOST_CLUSTER_CELLS:
+        raise ValueError(
+            f"{len(names):,} clusters of {n_parameters:,} parameters: their sums are kept up to "
+            f"{MOST_CLUSTER_CELLS:,} numbers (1 GB); use fewer clusters, or cov='HC1'"
+        )
+    return lambda block: codes[block.start : block.start + block.n_rows]
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if hasattr(X, "toarray") else X
 
 
 def _check_finite(values: Array) -> None:

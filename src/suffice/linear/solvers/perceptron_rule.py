@@ -15,13 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from suffice.kernels.linear.perceptron import dense_rows, sparse_rows
+from suffice.kernels.linear.perceptron import online_steps
 from suffice.linear.solvers.objective import present
 from suffice.numerics.double_double import Array
 from suffice.sources import Block
@@ -115,19 +114,17 @@ class PerceptronRule:
         """A step after each row of a block; changes the weights in place."""
         block = present(block)
         codes, X = self.codes(block), block.X
-        rows: tuple[Any, ...]
         if sparse.issparse(X):
-            take: Any = sparse_rows
-            rows = (
-                X.data.astype(np.float64, copy=False),
-                X.indices.astype(np.int64, copy=False),
-                X.indptr.astype(np.int64, copy=False),
-            )
+            rows = X.data, X.indices, X.indptr
         else:
-            take, rows = dense_rows, (np.ascontiguousarray(X, dtype=np.float64),)
+            X = np.ascontiguousarray(X, dtype=np.float64)
+            n, d = X.shape
+            rows = X.reshape(-1), np.zeros(0, np.int64), d * np.arange(n + 1)
+        data, indices, indptr = rows
         sizes = np.stack([np.square(weights.v).sum(axis=1), np.abs(weights.v).sum(axis=1)], axis=1)
-        take(
-            *rows, codes, self.positive, self.rates, weights.active,
+        online_steps(
+            data.astype(np.float64, copy=False), indices.astype(np.int64, copy=False),
+            indptr.astype(np.int64, copy=False), codes, self.positive, self.rates, weights.active,
             self._shrink, self.eta * self.l1, np.array([self.l2 / 2, self.l1]), self.fit_intercept,
             weights.v, weights.intercept, weights.scale, weights.done, weights.due, sizes,
             weights.mistakes, weights.loss,

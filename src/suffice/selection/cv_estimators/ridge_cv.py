@@ -8,8 +8,9 @@ the rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +29,6 @@ from suffice.selection.cv_estimators.ridge_errors import MomentsErrors
 from suffice.selection.cv_estimators.ridge_rows import MOST_ROWS, errors_on_rows, row_weights
 from suffice.selection.grid_search import GridSearchCV
 from suffice.sources import Block, Source
-from suffice.statistics.sums import Sums
 
 
 class RidgeCV(MultiOutputMixin, ChosenModel):
@@ -184,16 +184,17 @@ class RidgeCV(MultiOutputMixin, ChosenModel):
         """Scores of shape (targets, alphas), or one row of them for all targets."""
         errors_of = MomentsErrors(model, alphas)
         if self.scoring is None and not self.store_cv_results:
-            squares = model._pass(source, lambda block: _squares(errors_of(block), block)).values[0]
-            close, errors = errors_of.of_close_rows(source)
-            if close:
+            found = model._pass(source, lambda block: SquaredErrors.of(errors_of(block), block))
+            squares, close = found.squares, np.array(sorted(found.close), dtype=np.intp)
+            if len(close):
+                errors = errors_of.of_close_rows(source, close)
                 weight = row_weights(source)[close]
                 squares = squares + np.einsum("i,ika->ka", weight, np.square(errors))
             return np.asarray(-squares / source.count_rows())
         table = map_rows(source, lambda block: _with_target(errors_of(block), block))
         table = table.reshape(len(table), model._n_targets(), -1)
-        close, errors = errors_of.of_close_rows(source)
-        table[close, :, 2:] = errors
+        close = np.flatnonzero(np.isnan(table[:, 0, 2]))
+        table[close, :, 2:] = errors_of.of_close_rows(source, close)
         return self._scores(table, model._target_shape)
 
     def _scores_on_rows(self, model: Ridge, source: Source, alphas: Array) -> Array:
@@ -256,12 +257,27 @@ class _Said(RegressorMixin, BaseEstimator):
         return X
 
 
-def _squares(errors: Array, block: Block) -> Sums:
-    """Weighted squares, of shape (targets, alphas), of those rows that have errors."""
-    errors = np.nan_to_num(errors, nan=0.0)
-    if block.weight is None:
-        return Sums((np.square(errors).sum(axis=0),))
-    return Sums((np.einsum("i,ika->ka", block.weight, np.square(errors)),))
+class SquaredErrors(NamedTuple):
+    """Weighted squares of errors, of shape (targets, alphas), and the rows that have none."""
+
+    squares: Array
+    close: tuple[int, ...]
+
+    @classmethod
+    def of(cls, errors: Array, block: Block) -> SquaredErrors:
+        """Those of a block."""
+        close = block.start + np.flatnonzero(np.isnan(errors[:, 0, 0]))
+        errors = np.nan_to_num(errors, nan=0.0)
+        if block.weight is None:
+            return cls(np.square(errors).sum(axis=0), tuple(close.tolist()))
+        squares = np.einsum("i,ika->ka", block.weight, np.square(errors))
+        return cls(squares, tuple(close.tolist()))
+
+    @classmethod
+    def merge(cls, parts: Sequence[SquaredErrors]) -> SquaredErrors:
+        """Those of all parts."""
+        close = tuple(row for part in parts for row in part.close)
+        return cls(np.sum([part.squares for part in parts], axis=0), close)
 
 
 def _with_target(errors: Array, block: Block) -> Array:

@@ -51,15 +51,10 @@ class MomentsErrors:
     model : Ridge
         With a statistic.
     alphas : array of shape (alphas,)
-
-    Attributes
-    ----------
-    close : list of int
-        Rows met so far that decide a direction alone: their errors were given as NaN.
     """
 
     def __init__(self, model: Ridge, alphas: Array) -> None:
-        self.model, self.alphas, self.close = model, alphas, list[int]()
+        self.model, self.alphas = model, alphas
         equations = model._equations(model.statistics_)
         path = model.path(alphas)
         k, d = model._n_targets(), model.n_features_in_
@@ -71,7 +66,7 @@ class MomentsErrors:
         self.leverages = _leverages(equations, bool(model._fitted_intercept), alphas)
 
     def __call__(self, block: Block) -> Array:
-        """Errors of shape (rows, targets, alphas)."""
+        """Errors of shape (rows, targets, alphas); NaN where a row decides a direction alone."""
         if sparse.issparse(block.X):
             away: Any = block.X
             shift = self.centre
@@ -81,29 +76,25 @@ class MomentsErrors:
         residual = as_columns(block.y)[:, :, None] - (fitted + self.middle)
         weight = 1.0 if block.weight is None else block.weight[:, None]
         left = 1 - weight * (self.constant + self.leverages(away, shift))
-        near = np.flatnonzero((left < TOO_CLOSE).any(axis=1))
-        left[near] = np.nan
-        self.close.extend((block.start + near).tolist())
+        left[(left < TOO_CLOSE).any(axis=1)] = np.nan
         return np.asarray(residual / left[:, None, :])
 
-    def of_close_rows(self, source: Source) -> tuple[list[int], Array]:
-        """The close rows in order, and their errors by models that have not seen them."""
-        close = sorted(self.close)
-        if not close:
-            return close, np.empty((0, *self.shape))
+    def of_close_rows(self, source: Source, close: NDArray[np.intp]) -> Array:
+        """The errors of rows that had none, given in order, by models that have not seen them."""
+        if not len(close):
+            return np.empty((0, *self.shape))
         mask = np.zeros(source.count_rows(), dtype=bool)
         mask[close] = True
         n, d = len(mask), len(self.centre)
         refits = len(close) * len(self.alphas) * float(d) ** 3
         if len(close) == n or (refits > 10 * float(n) ** 3 and n <= MOST_ROWS):
-            return close, self._on_rows(source, mask)
+            return self._on_rows(source, mask)
         summarize = partial(self.model._summarize, precision=self.model.statistics_.precision)
         rest = self.model._pass(SubsetSource(source, ~mask), summarize)
         if not rest.count:
-            return close, self._on_rows(source, mask)
+            return self._on_rows(source, mask)
         few = whole(SubsetSource(source, mask))
-        errors = [self._without(i, few, rest, summarize) for i in range(len(close))]
-        return close, np.stack(errors)
+        return np.stack([self._without(i, few, rest, summarize) for i in range(len(close))])
 
     def _on_rows(self, source: Source, mask: NDArray[np.bool_]) -> Array:
         intercept, jobs = bool(self.model._fitted_intercept), self.model._n_jobs()

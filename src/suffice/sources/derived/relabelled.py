@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
@@ -64,9 +65,10 @@ class RelabelledSource(Source):
         finally:
             getattr(pieces, "close", tuple)()
 
-    def relabelled(self, block: Block) -> Block:
-        """A block of the base with the new target."""
-        return _relabelled(block, self.function)
+    @property
+    def relabelled(self) -> Callable[[Block], Block]:
+        """From a block of the base to the one with the new target."""
+        return partial(_relabelled, function=self.function)
 
     def column_label(self, column: int) -> str:
         return self.source.column_label(column)

@@ -20,7 +20,7 @@ from suffice.sources.memory.mixed import TEXT, Columns, rows_of
 from suffice.sources.memory.target import first_bad_weight
 
 
-class Slice(NamedTuple):
+class BatchSlice(NamedTuple):
     """Rows of an Arrow record batch, or of lines of CSV, and where in their file they begin."""
 
     batch: Any
@@ -40,14 +40,14 @@ class FilePiece:
     row_label : function
         How a message should name a row of the source.
     start, n_rows : int
-    slices : list of Slice
+    slices : list of BatchSlice
     """
 
     selection: Selection
     row_label: Callable[[int], str]
     start: int
     n_rows: int
-    slices: list[Slice]
+    slices: list[BatchSlice]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process gets no data: it reads the rows from their files."""
@@ -115,7 +115,7 @@ class Place(NamedTuple):
     row: int
     length: int
 
-    def slices(self, selection: Selection) -> Iterator[Slice]:
+    def slices(self, selection: Selection) -> Iterator[BatchSlice]:
         """These rows, read from the file."""
         file, row, length = self
         stop = row + length
@@ -123,7 +123,7 @@ class Place(NamedTuple):
             for first, batch in found:
                 here = min(first + batch.num_rows, stop) - row
                 if here > 0:
-                    yield Slice(batch, row - first, here, file, row)
+                    yield BatchSlice(batch, row - first, here, file, row)
                     row += here
         if row < stop:
             raise file.changed(f"rows {row} to {stop - 1} are gone")

@@ -18,7 +18,7 @@ NAMES_SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Header:
+class FileHeader:
     """What a file says about itself before its rows are read."""
 
     path: str
@@ -73,7 +73,7 @@ class Selection:
         return frozenset((*names, *(name for name, kind in kinds if kind == "text")))
 
 
-def read_header(path: str) -> Header:
+def read_header(path: str) -> FileHeader:
     """Columns and number of rows of a file, without reading its rows.
 
     Raises
@@ -87,10 +87,10 @@ def read_header(path: str) -> Header:
     try:
         if file_format in DELIMITERS:
             schema, has_rows = csv.describe(path, DELIMITERS[file_format])
-            return Header(path, file_format, schema, None, has_rows)
+            return FileHeader(path, file_format, schema, None, has_rows)
         reader = parquet if file_format == "parquet" else arrow
         schema, n_rows = reader.describe(path)
-        return Header(path, file_format, schema, n_rows, n_rows > 0)
+        return FileHeader(path, file_format, schema, n_rows, n_rows > 0)
     except (pa.ArrowException, OSError) as error:
         raise unreadable(path, file_format, error) from error
 
@@ -107,7 +107,7 @@ def unreadable(path: str, file_format: str, error: Exception) -> ValueError:
 
 
 def select_columns(
-    header: Header,
+    header: FileHeader,
     target: str | Sequence[str] | None,
     weight: str | None,
     features: Sequence[str] | None,
@@ -164,7 +164,9 @@ def _index_columns(schema: Any) -> set[str]:
     return {level for level in levels if isinstance(level, str)}
 
 
-def check_present(header: Header, selection: Selection, first: Header | None = None) -> None:
+def check_present(
+    header: FileHeader, selection: Selection, first: FileHeader | None = None
+) -> None:
     """Raise if a column of `selection` is missing from a file, or is there twice."""
     counts = Counter(header.schema.names)
     for name in selection.names:
@@ -196,7 +198,7 @@ def _shown(names: Sequence[str]) -> str:
     return f"{listed} and {more} more" if more > 0 else listed
 
 
-def check_weight_column(header: Header, selection: Selection) -> None:
+def check_weight_column(header: FileHeader, selection: Selection) -> None:
     """Raise if the weight holds anything but numbers."""
     name = selection.weight
     if name is None or header.kind(name) in NUMBERS:
@@ -235,7 +237,9 @@ class FoundColumn:
         return self.format in DELIMITERS
 
 
-def found_columns(header: Header, selection: Selection, names: Sequence[str]) -> list[FoundColumn]:
+def found_columns(
+    header: FileHeader, selection: Selection, names: Sequence[str]
+) -> list[FoundColumn]:
     """Some features or targets as a file holds them.
 
     Raises
