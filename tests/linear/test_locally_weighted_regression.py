@@ -1,4 +1,4 @@
-"""Locally weighted regression against per-query factorisations, its own bound, and peers."""
+"""Locally weighted regression against per-query factorisations, its own claims, and peers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from statsmodels.nonparametric.kernel_regression import KernelReg
 
 import suffice
 from suffice import LocallyWeightedRegression
-from suffice.linear import locally_weighted_regression
-from suffice.linear.local import moments as local_moments
-from suffice.linear.local.moments import LocalModel, neighbourhoods
+from suffice.engines import gather
+from suffice.linear.local import solution
 from suffice.linear.local.rows import LEAF, column_deviations
-from suffice.linear.local.solution import solve, solve_directly
+from suffice.linear.local.solution import LocalModel, moments_around, solve, solve_directly
 from suffice.numerics.spatial import spatial_order
 from tests.contract import contract
 
@@ -99,7 +98,7 @@ def test_both_ways_to_a_solution_agree_with_qr(bandwidth):
     y = np.cos(3 * X[:, 0]) + 0.1 * rng.normal(size=5000)
     queries = rng.uniform(-2.9, 2.9, size=(80, 1)) + 1e3
     model = LocallyWeightedRegression(bandwidth).fit(X, y)
-    rows, rule = model._rows, LocalModel(1, np.zeros(1), 1e-10)
+    rows, rule = model._rows, LocalModel(1, np.zeros(1), 60.0)
     expected = by_qr(X, y, queries, bandwidth)
     agree(model.predict(queries), expected)
     agree(np.array([solve_directly(rows, q, q, rule)[0] for q in queries]), expected)
@@ -110,8 +109,8 @@ def test_moments_are_trusted_where_they_should_be():
     X, y = wavy(rows=4000, columns=5)
     queries = inner_queries(5)
     model = LocallyWeightedRegression().fit(X, y)
-    rows, rule = model._rows, LocalModel(1, np.zeros(5), 1e-10)
-    found, trusted = solve(rows, queries, 0, neighbourhoods(rows, queries, 0, rule), rule)
+    rows, rule = model._rows, LocalModel(1, np.zeros(5), 60.0)
+    found, trusted = solve(rows, queries, moments_around(rows, queries, rule), rule)
     assert trusted.all()
     agree(found[:, 0], by_qr(X, y, queries, model.bandwidth_))
 
@@ -121,8 +120,8 @@ def test_moments_are_not_trusted_where_they_are_wrong():
     X[:, 1] = X[:, 0] + 1e-5 * X[:, 1]
     queries = np.repeat(inner_queries(1), 2, axis=1)
     model = LocallyWeightedRegression(0.5).fit(X, y)
-    rows, rule = model._rows, LocalModel(1, np.zeros(2), 1e-10)
-    found, trusted = solve(rows, queries, 0, neighbourhoods(rows, queries, 0, rule), rule)
+    rows, rule = model._rows, LocalModel(1, np.zeros(2), 60.0)
+    found, trusted = solve(rows, queries, moments_around(rows, queries, rule), rule)
     expected = by_qr(X, y, queries, 0.5)
     agree(found[trusted, 0], expected[trusted])
     agree(model.predict(queries), expected)
@@ -182,35 +181,40 @@ def test_rows_left_out_change_no_more_than_promised(tol, degree, columns):
     queries = np.sort(inner_queries(columns, count=60), axis=0)
     model = LocallyWeightedRegression(0.05, degree=degree, tol=tol).fit(X, y)
     rows = model._rows
-    rule = LocalModel(degree, np.zeros(columns), tol)
-    assert neighbourhoods(rows, queries[:8], 0, rule).skipped
-    full = LocalModel(degree, np.zeros(columns), 0.0)
+    full = LocalModel(degree, np.zeros(columns), np.inf)
     everything = np.array([solve_directly(rows, q, q, full)[0] for q in queries])
     change = np.abs(model.predict(queries) - everything)
     assert (change <= tol * np.ptp(y) + 1e-9 * np.abs(everything)).all()
-    # Nothing is left out without a tolerance.
-    assert not neighbourhoods(rows, queries, 0, full).skipped
 
 
-@pytest.mark.parametrize("headroom", [1e-6, 1e-3, 1e4])
-def test_the_bound_holds_even_where_it_is_tight(monkeypatch, headroom):
-    """With hardly any headroom rows that do matter are left out: then none is trusted wrongly."""
-    monkeypatch.setattr(local_moments, "HEADROOM", headroom)
+def test_leaves_are_left_out_only_for_a_tolerance(monkeypatch):
+    X, y = wavy(rows=20 * LEAF, columns=2)
+    queries = np.sort(inner_queries(2, count=60), axis=0)[:8]
+    visited = []
+    plain = solution.products
+    monkeypatch.setattr(solution, "products", lambda z, y: visited.append(0) or plain(z, y))
+    for tol in (1e-2, 1e-10, 0.0):
+        visited.clear()
+        LocallyWeightedRegression(0.05, tol=tol).fit(X, y).predict(queries)
+        assert len(visited) == 20 if tol == 0 else 0 < len(visited) < 20
+
+
+@pytest.mark.parametrize("tol", [0.5, 1e-2, 1e-4, 1e-6])
+def test_rows_left_out_have_no_more_weight_than_promised(tol):
     rng = np.random.default_rng(5)
     X = rng.uniform(0, 1, size=(8 * LEAF, 1))
     y = X[:, 0] + rng.normal(size=len(X))
-    model = LocallyWeightedRegression(0.05).fit(X, y)
-    rows = model._rows
-    verdicts = []
-    for tol in (0.5, 1e-2, 1e-4):
-        rule, full = LocalModel(1, np.zeros(1), tol), LocalModel(1, np.zeros(1), 0.0)
-        for q in np.linspace(-0.1, 1.1, 25)[:, None]:
-            nearby = neighbourhoods(rows, q[None], 0, rule)
-            found, trusted = solve(rows, q[None], 0, nearby, rule)
-            change = abs(found[0, 0] - solve_directly(rows, q, q, full)[0])
-            assert not trusted[0] or change <= tol * np.ptp(y)
-            verdicts.append((nearby.skipped, trusted[0]))
-    assert ((True, False) if headroom < 1e4 else (True, True)) in verdicts
+    weight = rng.uniform(0.1, 10, size=len(X))
+    rows = LocallyWeightedRegression(0.05).fit(X, y, weight)._rows
+    depth = np.log(len(X)) - 2 * np.log(tol)
+    for q in np.linspace(-0.1, 1.1, 25)[:, None, None]:
+        kept, full = (
+            moments_around(rows, q, LocalModel(0, np.zeros(1), deep)) for deep in (depth, np.inf)
+        )
+        share = kept.sums[0, 0] * np.exp(kept.log_scale - full.log_scale) / full.sums[0, 0]
+        assert 1 - share <= tol**2
+        mean, all_mean = ((at.sums[0, 1] / at.sums[0, 0]) for at in (kept, full))
+        assert abs(mean - all_mean) * rows.target_unit <= tol**2 * np.ptp(y)
 
 
 def test_leaves_bound_their_weights():
@@ -477,7 +481,7 @@ def test_the_certificate_states_the_rule():
     X, y = wavy()
     model = LocallyWeightedRegression(tol=1e-7).fit(X, y)
     assert model.certificate_.holds
-    assert "1e-07 times the target's range" in model.certificate_.claim
+    assert "weights together are at most 1e-14 of all" in model.certificate_.claim
     assert model.certificate_.rows == len(X)
     assert model.certificate_.bandwidth == model.bandwidth_ > 0
     assert len(model.trace_) == 1
@@ -519,7 +523,7 @@ def test_bad_parameters(options):
         LocallyWeightedRegression(**options).fit([[0.0], [1.0]], [0.0, 1.0])
 
 
-def test_bad_rows(monkeypatch):
+def test_bad_rows(monkeypatch, tmp_path):
     X, y = wavy(rows=30)
     model = LocallyWeightedRegression().fit(X, y)
     holed = X.copy()
@@ -536,9 +540,10 @@ def test_bad_rows(monkeypatch):
         LocallyWeightedRegression().fit(X, y, np.zeros(30))
     with pytest.raises(ValueError, match="string"):
         LocallyWeightedRegression().fit(X, np.array(["a", "b"] * 15, dtype=object))
-    monkeypatch.setattr(locally_weighted_regression, "MOST_BYTES", 1000)
+    pq.write_table(pa.table({"y": y} | dict(zip("abc", X.T, strict=True))), tmp_path / "rows")
+    monkeypatch.setattr(gather, "MOST_BYTES", 1000)
     with pytest.raises(ValueError, match=r"keeps its rows: at least 30 of 40 bytes.*sample"):
-        LocallyWeightedRegression().fit(X, y)
+        LocallyWeightedRegression().fit(suffice.scan(tmp_path / "rows", target="y"))
 
 
 def test_columns_beyond_the_range():

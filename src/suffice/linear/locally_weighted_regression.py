@@ -26,7 +26,6 @@ from suffice.fitting.certificate import Certificate
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.regression import Regressor, as_columns
 from suffice.fitting.requests import Found, Gather, Passes
-from suffice.linear.local.moments import LocalModel
 from suffice.linear.local.rows import (
     FARTHEST,
     LEAF,
@@ -34,13 +33,10 @@ from suffice.linear.local.rows import (
     LocalRows,
     column_deviations,
 )
-from suffice.linear.local.solution import predict_block
+from suffice.linear.local.solution import LocalModel, predict_block
 from suffice.numerics.spatial import spatial_order
 from suffice.sources import Source, block_rows
 from suffice.sources.memory.query_blocks import QueryBlocks
-
-MOST_BYTES = 2 << 30
-"""What a model may keep of its rows."""
 
 TOGETHER = 256
 """Queries that are solved together."""
@@ -64,8 +60,8 @@ class LocallyWeightedRegression(MultiOutputMixin, Regressor, Estimator):
         Measure distances, and the slopes that `alpha` penalises, in standard deviations of
         the columns.
     tol : float, default=1e-10
-        Distant rows are left out of a prediction where it is proved that together they would
-        change it by no more than `tol` times the range of the target.  0 leaves none out.
+        Distant rows are left out of a prediction where their weights together are at most
+        `tol` squared of all.  0 leaves none out.
     n_jobs : int, optional
         Threads for predictions; by default what `suffice.config` says.
 
@@ -78,15 +74,9 @@ class LocallyWeightedRegression(MultiOutputMixin, Regressor, Estimator):
 
     Notes
     -----
-    Let ρ be the total weight of the rows left out over that of the rows kept, S the
-    weighted covariance of the latter, x̄ their mean, λ the least eigenvalue of S, Γ the distance
-    from x̄ to the farthest corner of the data and Y the target's range.  Leaving rows out changes
-    the prediction by at most
-
-        ρ √(1 + (q − x̄)ᵀS⁻¹(q − x̄)) √(1 + Γ²/λ) (Y + ‖β‖ Γ),
-
-    and by ρ Y if `degree=0`.  Where that is not below ``tol * Y``, the query is solved again from
-    all rows that any slope could need.
+    Rows left out with a share ρ of the weights change a weighted mean (`degree=0`) by at most ρ
+    times the target's range.  A plane may multiply that by its leverage at the query, hence the
+    square of `tol`.
 
     Directions in which the weighted standard deviation around a query is at most 1e-6 of the
     bandwidth (or of the column's standard deviation, if that is less) get no slope.  A query far
@@ -114,10 +104,8 @@ class LocallyWeightedRegression(MultiOutputMixin, Regressor, Estimator):
         "tol": [Interval(Real, 0, 1, closed="left")],
         "n_jobs": [Integral, None],
     }
-    _saved_private = ("_rows", "_scales", "_target_shape")
+    _saved_private = ("_rows", "_target_shape")
     _rows: LocalRows
-    _scales: Floats
-    """What each column's distances are measured in: 1, or its standard deviation."""
     _target_shape: tuple[int, ...]
 
     bandwidth_: float
@@ -160,14 +148,14 @@ class LocallyWeightedRegression(MultiOutputMixin, Regressor, Estimator):
         deviations = column_deviations(X, weight)
         columns = np.flatnonzero(deviations > 0)
         deviations = deviations[columns]
-        self._scales = deviations if self.standardize else np.ones(len(columns))
+        scales = deviations if self.standardize else np.ones(len(columns))
         if isinstance(self.bandwidth, str):
             total = float(weight.sum())
-            spread = float(np.linalg.norm(deviations / self._scales))
+            spread = float(np.linalg.norm(deviations / scales))
             self.bandwidth_ = (spread or 1.0) * total ** (-1 / (len(columns) + 4))
         else:
             self.bandwidth_ = float(self.bandwidth)
-        bandwidths = self.bandwidth_ * self._scales
+        bandwidths = self.bandwidth_ * scales
         values = X[:, columns]
         with np.errstate(over="ignore", divide="ignore"):
             spans = np.ptp(values, axis=0) / bandwidths
@@ -181,17 +169,14 @@ class LocallyWeightedRegression(MultiOutputMixin, Regressor, Estimator):
         self._rows = LocalRows(X, y, weight[order], columns, bandwidths, deviations)
 
     def _certify(self) -> Certificate:
-        notes = []
         constant = self.n_features_in_ - len(self._rows.columns)
-        if constant:
-            notes.append(f"{constant} constant columns have no influence")
         return Certificate(
             True,
-            "every prediction is that of all rows, but for some that are proved to change it by no "
-            f"more than {self.tol:g} times the target's range",
+            "every prediction is that of all rows, but for some whose weights together are at most "
+            f"{self.tol**2:g} of all",
             "rows kept in spatial order",
             {"rows": float(self._rows.n_rows), "bandwidth": self.bandwidth_},
-            tuple(notes),
+            (f"{constant} constant columns have no influence",) if constant else (),
         )
 
     # --- predicting -----------------------------------------------------------------------
@@ -207,13 +192,16 @@ class LocallyWeightedRegression(MultiOutputMixin, Regressor, Estimator):
 
     def _predict_together(self, queries: Floats) -> Floats:
         rows = self._rows
-        rule = LocalModel(self.degree, self.alpha * (self._scales / rows.units) ** 2, self.tol)
+        # So many weights below e⁻ᴸ of the largest make up no more than `tol` squared.
+        depth = np.log(rows.n_rows) - 2 * np.log(self.tol) if self.tol else np.inf
+        scales = rows.bandwidths / self.bandwidth_
+        model = LocalModel(self.degree, self.alpha * (scales / rows.units) ** 2, depth)
         queries = queries[:, rows.columns]
         order = spatial_order(rows.within_reach(queries) / rows.bandwidths, TOGETHER)
         out = np.empty((len(queries), len(rows.y)))
         out[order] = map_rows(
             QueryBlocks(queries[order], TOGETHER),
-            lambda block: predict_block(rows, block.X, rule),
+            lambda block: predict_block(rows, block.X, model),
             self._n_jobs(),
         )
         return out

@@ -12,7 +12,6 @@ data determine a slope, whatever units the user has chosen.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +26,6 @@ LEAF = 256
 
 FARTHEST = 1e140
 """Bandwidths that data may span, and within which a query is taken to be: squares stay finite."""
-
-
-class LeafBoxes(NamedTuple):
-    """Of each leaf the corners of its box, and the largest logarithm of a weight."""
-
-    low: Floats
-    high: Floats
-    log_weight: Floats
 
 
 @register
@@ -92,30 +83,19 @@ class LocalRows:
         return np.where(half > 0, half, 1.0)
 
     @cached_property
-    def leaves(self) -> LeafBoxes:
+    def leaves(self) -> tuple[Floats, Floats, Floats]:
+        """Of each leaf the corners of its box, and the largest logarithm of a weight."""
         starts = np.arange(0, self.n_rows, LEAF)
-        return LeafBoxes(
-            np.minimum.reduceat(self.X, starts, axis=1),
-            np.maximum.reduceat(self.X, starts, axis=1),
-            np.maximum.reduceat(self.log_weight, starts),
-        )
-
-    @cached_property
-    def extent(self) -> float:
-        """Diagonal of the data's bounding box, in the units of slopes."""
-        sides = self.leaves.high.max(axis=1) - self.leaves.low.min(axis=1)
-        return float(np.linalg.norm(sides / self.units))
+        low, high = (f.reduceat(self.X, starts, axis=1) for f in (np.minimum, np.maximum))
+        return low, high, np.maximum.reduceat(self.log_weight, starts)
 
     def within_reach(self, queries: Floats) -> Floats:
         """Queries for which distances are finite: those too far come nearer, along a ray."""
         centre = self.X[:, self.n_rows // 2]
         away = (np.clip(queries, -1e300, 1e300) - centre) / self.bandwidths
-        farthest = np.abs(away).max(axis=1, initial=0.0)
-        if not (farthest > FARTHEST).any():
-            return queries
-        nearer = np.minimum(FARTHEST / np.maximum(farthest, 1.0), 1.0)[:, None]
-        moved = centre + away * nearer * self.bandwidths
-        return np.where(nearer < 1, moved, queries)
+        farthest = np.abs(away).max(axis=1, initial=FARTHEST, keepdims=True)
+        moved = centre + away * (FARTHEST / farthest) * self.bandwidths
+        return np.where(farthest > FARTHEST, moved, queries)
 
     def highest_log_weights(self, queries: Floats) -> Floats:
         """At least the logarithm of any weight in each leaf, of shape (queries, leaves).
@@ -131,17 +111,23 @@ class LocalRows:
             squared += gap * gap
         return (1e-9 - (0.5 - 1e-12) * squared) + log_weight
 
+    def nearby(self, query: Floats, depth: float) -> NDArray[np.int64]:
+        """Numbers of rows, with all whose weight at a query is above e⁻ᴸ times the largest."""
+        highest = self.highest_log_weights(query[None])[0]
+        here = slice(int(np.argmax(highest)) * LEAF, (int(np.argmax(highest)) + 1) * LEAF)
+        v = (self.X[:, here] - query[:, None]) / self.bandwidths[:, None]
+        reached = (self.log_weight[here] - 0.5 * (v * v).sum(axis=0)).max()
+        within = highest >= reached - depth - 1e-12 * abs(reached)
+        return np.flatnonzero(np.repeat(within, LEAF)[: self.n_rows])
+
 
 def column_deviations(X: Floats, weight: Floats) -> Floats:
     """Weighted standard deviation of each column: exactly 0 where it is constant."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    half = (high - low) / 2
-    unit = np.where(half > 0, half, 1.0)
+    values = np.ascontiguousarray(X.T)
+    low, span = values.min(axis=1), np.ptp(values, axis=1)
+    unit = np.where(span > 0, span, 1.0)
+    away = (values - low[:, None]) / unit[:, None]
     share = weight / weight.max()
-    total = share.sum()
-    out = np.empty(X.shape[1])
-    for j in range(X.shape[1]):
-        away = (X[:, j] - low[j]) / unit[j]
-        away -= (share * away).sum() / total
-        out[j] = unit[j] * np.sqrt((share * away * away).sum() / total) if half[j] > 0 else 0.0
-    return out
+    share /= share.sum()
+    away -= (share * away).sum(axis=1, keepdims=True)
+    return unit * np.sqrt((share * away * away).sum(axis=1)) * (span > 0)
