@@ -31,10 +31,9 @@ from suffice.linear.glm.responses.base import Response
 from suffice.linear.glm.responses.named import BinomialResponse
 from suffice.linear.glm.start import first_guess, made_ready, total_weight
 from suffice.linear.glm.target import TargetReader, offset_of, place_of
-from suffice.linear.inference.glm import predicted_means, summary_of
-from suffice.linear.inference.glm_table import GeneralizedSummary
+from suffice.linear.inference.glm import predicted_means, summarize_glm
 from suffice.linear.inference.laplace import Laplace, Prediction
-from suffice.linear.inference.summary import checked_level
+from suffice.linear.inference.summary import Summary, checked_level, summary_of
 from suffice.linear.solvers.base import IterativeLinearModel
 from suffice.linear.solvers.choose import SOLVER_METHODS, Chosen
 from suffice.linear.solvers.gradient_descent import CONSTRAINTS, SOLVERS, Descending
@@ -345,7 +344,7 @@ default="auto"
         y: Any = None,
         sample_weight: Any = None,
         clusters: Any = None,
-    ) -> GeneralizedSummary:
+    ) -> Summary:
         """The fit as a statistician reads it.
 
         Parameters
@@ -363,10 +362,10 @@ default="auto"
 
         Returns
         -------
-        GeneralizedSummary
+        Summary
             Prints as a table; `to_frame()` gives the coefficients as a data frame.
         """
-        return summary_of(self, level, cov, (X, y, sample_weight), clusters)
+        return summary_of(self, summarize_glm, level, cov, (X, y, sample_weight), clusters)
 
     @property
     def covariance_(self) -> Array:
@@ -389,5 +388,4 @@ default="auto"
         -------
         Prediction
         """
-        check_is_fitted(self)
         return predicted_means(self, X, checked_level(level))

@@ -20,10 +20,8 @@ from scipy import stats
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.engines.workers import one_blas_thread
-from suffice.linear.inference.least_squares import RegressionSummary, summarize_fit
-from suffice.linear.inference.sandwich import checked_kind
-from suffice.linear.inference.summary import checked_level
+from suffice.linear.inference.least_squares import summarize_fit
+from suffice.linear.inference.summary import Summary, checked_level, summary_of
 from suffice.linear.least_squares.base import LeastSquaresModel
 from suffice.linear.least_squares.spread import spread
 from suffice.linear.solvers.gradient_descent import CONSTRAINTS, SOLVERS
@@ -153,7 +151,7 @@ class LinearRegression(LeastSquaresModel):
         y: Any = None,
         sample_weight: Any = None,
         clusters: Any = None,
-    ) -> RegressionSummary:
+    ) -> Summary:
         """The fit as a statistician reads it.
 
         Parameters
@@ -171,17 +169,11 @@ class LinearRegression(LeastSquaresModel):
 
         Returns
         -------
-        RegressionSummary
+        Summary
             Prints as a table; `to_frame()` gives the coefficients as a data frame,
             `wald_test` and `likelihood_ratio_test` test hypotheses.
         """
-        check_is_fitted(self)
-        level = checked_level(level)
-        if checked_kind(cov, X, clusters) == "nonrobust":
-            return summarize_fit(self, level)
-        source = self._training_source(X, y, sample_weight, reset=False)
-        with one_blas_thread():
-            return summarize_fit(self, level, cov, source, clusters)
+        return summary_of(self, summarize_fit, level, cov, (X, y, sample_weight), clusters)
 
     def predict_interval(
         self, X: Any, level: float = 0.95, *, kind: str = "prediction"

@@ -29,10 +29,9 @@ from sklearn.utils.validation import check_is_fitted
 from suffice.fitting.classification import Classifier, labels_of
 from suffice.fitting.requests import Found, Passes
 from suffice.linear.inference.class_probabilities import ClassPrediction, predicted_classes
-from suffice.linear.inference.logistic import known_likelihood, summary_of
+from suffice.linear.inference.logistic import known_likelihood, summarize_logistic
 from suffice.linear.inference.logistic_likelihood import ClassLikelihood, last_pass
-from suffice.linear.inference.logistic_table import LogisticSummary
-from suffice.linear.inference.summary import checked_level
+from suffice.linear.inference.summary import Summary, checked_level, summary_of
 from suffice.linear.solvers.base import IterativeLinearModel
 from suffice.linear.solvers.choose import SOLVER_METHODS, Chosen, minimise
 from suffice.linear.solvers.class_targets import class_target, class_weights, log_odds
@@ -340,7 +339,7 @@ class LogisticRegression(Classifier, IterativeLinearModel):
         y: Any = None,
         sample_weight: Any = None,
         clusters: Any = None,
-    ) -> LogisticSummary:
+    ) -> Summary:
         """The fit as a statistician reads it.
 
         The coefficients are those of log odds: against the other class, against the reference
@@ -365,11 +364,11 @@ class LogisticRegression(Classifier, IterativeLinearModel):
 
         Returns
         -------
-        LogisticSummary
+        Summary
             Prints as a table; `to_frame()` gives the coefficients as a data frame,
             `wald_test` and `likelihood_ratio_test` test hypotheses.
         """
-        return summary_of(self, level, cov, (X, y, sample_weight), clusters)
+        return summary_of(self, summarize_logistic, level, cov, (X, y, sample_weight), clusters)
 
     def predictive(self, X: Any, level: float = 0.95) -> ClassPrediction:
         """Probabilities that take into account how well the coefficients are known.

@@ -178,13 +178,14 @@ def _quadratic(estimate: Array, root: Array, rank: int) -> float:
     return float(parts @ parts)
 
 
-def likelihood_ratio(
-    larger: tuple[Any, float, float], smaller: tuple[Any, float, float]
-) -> LikelihoodRatioTest:
-    """Compare two models, each given by its log-likelihood, its parameters and its rows."""
-    (L, k, n), (L0, k0, n0) = larger, smaller
-    if n != n0:
-        raise ValueError(f"the models have seen different rows: {n:g} and {n0:g} of them")
+def likelihood_ratio(larger: Any, smaller: Any) -> LikelihoodRatioTest:
+    """Compare two models, each given by its `Summary`."""
+    L, k = larger.log_likelihood, larger.n_parameters
+    L0, k0 = smaller.log_likelihood, smaller.n_parameters
+    if larger.n != smaller.n:
+        raise ValueError(
+            f"the models have seen different rows: {larger.n:g} and {smaller.n:g} of them"
+        )
     if not k > k0:
         raise ValueError(
             f"the other model must be nested in this one, but it has {k0:g} parameters and this "

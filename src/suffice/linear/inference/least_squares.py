@@ -16,7 +16,7 @@ is ‖u‖².
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,8 @@ from scipy import sparse, stats
 
 from suffice.fitting.regression import as_columns
 from suffice.linear.inference.hypothesis_tests import wald
-from suffice.linear.inference.sandwich import Bread, RowScores, robust
-from suffice.linear.inference.summary import Summary, coefficient_table, column_names, entry
+from suffice.linear.inference.sandwich import Bread, RowScores, estimated
+from suffice.linear.inference.summary import Summary, column_names
 from suffice.linear.inference.uncertainty import Uncertainty, without_noise
 from suffice.linear.least_squares.normal_equations import NormalEquations
 from suffice.linear.least_squares.solve import LeastSquaresSolution, solve
@@ -33,45 +33,11 @@ from suffice.linear.least_squares.spread import CoefficientSpread, spread
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources import Block, Source
 
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class RegressionSummary(Summary):
-    """A linear regression's inference table: what every `Summary` has, and the following.
-
-    Attributes
-    ----------
-    t : array
-        Estimate over standard error.
-    r2, r2_adjusted, f, f_p, sigma2 : float or array
-        Shares of the variance explained, the F test that all coefficients but the intercept
-        are zero (under the table's covariance), and the noise variance.
-    """
-
-    r2: Any
-    r2_adjusted: Any
-    f: Any
-    f_p: Any
-    sigma2: Any
-
-    @property
-    def t(self) -> Array:
-        return self.ratio
-
-    def _title(self) -> str:
-        return "Linear regression"
-
-    def _facts(self, k: int) -> list[str]:
-        def at(value: Any) -> float:
-            return entry(value, k)
-
-        return [
-            f"rows {self.n:g}   residual degrees of freedom {self.df_residual:g}",
-            f"R² {at(self.r2):.6g}   adjusted R² {at(self.r2_adjusted):.6g}   "
-            f"σ² {at(self.sigma2):.6g}",
-            f"F({self.df_model:g}, {self._df:g}) {at(self.f):.6g}   p {at(self.f_p):.3g}",
-            f"log L {at(self.log_likelihood):.6g}   AIC {at(self.aic):.6g}   "
-            f"BIC {at(self.bic):.6g}",
-        ]
+FOOTER = """\
+rows {n:g}   residual degrees of freedom {df_residual:g}
+R² {r2:.6g}   adjusted R² {r2_adjusted:.6g}   σ² {sigma2:.6g}
+F({df_model:g}, {uncertainty.df:g}) {f:.6g}   p {f_p:.3g}
+log L {log_likelihood:.6g}   AIC {aic:.6g}   BIC {bic:.6g}"""
 
 
 def summarize_fit(
@@ -80,7 +46,7 @@ def summarize_fit(
     cov: str = "nonrobust",
     source: Source | None = None,
     clusters: Any = None,
-) -> RegressionSummary:
+) -> Summary:
     """The inference table of a fitted `LinearRegression`.
 
     Parameters
@@ -101,24 +67,24 @@ def summarize_fit(
     df_residual = equations.weight - rank - intercept
     numbers = _goodness(equations, solution, rank, intercept)
     bread = _bread(model, equations, solution, noise)
-    if source is None:
-        roots = bread.root * np.sqrt(numbers["sigma2"])[:, None, None]
-        known = Uncertainty(roots, bread.null_space, df_residual, reference=bread.root)
-    else:
-        known = robust(cov, bread, source, model._pass, clusters, df_residual)
+    known = estimated(cov, bread, source, model._pass, clusters, df_residual, numbers["sigma2"])
+    if cov != "nonrobust":
         numbers["f"] = _robust_f(equations, known, solution, noise)
-    numbers["f_p"] = stats.f.sf(numbers["f"], rank, known.df)
+        numbers["f_p"] = stats.f.sf(numbers["f"], rank, known.df)
     estimates = solution.coef.round()
     if intercept:
         estimates = np.vstack([solution.intercept.round(), estimates])
     shaped: dict[str, Any] = {k: v if several else float(v[0]) for k, v in numbers.items()}
-    return RegressionSummary(
-        names=column_names(model, intercept),
+    return Summary(
+        "linear regression",
+        column_names(model, intercept),
+        estimates if several else estimates[:, 0],
+        known,
+        level,
+        FOOTER,
         targets=tuple(f"y{i}" for i in range(estimates.shape[1])) if several else (),
-        **coefficient_table(estimates if several else estimates[:, 0], known, level),
         n=equations.weight,
         df_model=rank,
-        df_residual=df_residual,
         n_parameters=rank + intercept,
         **shaped,
     )
@@ -128,23 +94,22 @@ def _goodness(
     equations: NormalEquations, solution: LeastSquaresSolution, rank: int, intercept: bool
 ) -> dict[str, Any]:
     """The numbers below the table, an entry for each target."""
-    W, parameters = equations.weight, rank + intercept
+    W = equations.weight
     rss, total = solution.residual.round(), equations.total.round()
     nothing = np.full(len(rss), np.nan)
-    df = W - parameters
+    df = W - rank - intercept
     with np.errstate(divide="ignore", invalid="ignore"):
         sigma2 = rss / df if df > 0 else nothing
         explained_ss = (equations.total - DoubleDouble.of(rss)).round()
         r2 = np.where(total > 0, explained_ss / total, np.nan)
-        log_likelihood = -W / 2 * (np.log(2 * np.pi * rss / W) + 1)
+        f = (explained_ss / rank) / sigma2 if rank else nothing
         return {
             "r2": r2,
             "r2_adjusted": 1 - (1 - r2) * (W - intercept) / (df if df > 0 else np.nan),
-            "f": (explained_ss / rank) / sigma2 if rank else nothing,
+            "f": f,
+            "f_p": stats.f.sf(f, rank, df),
             "sigma2": sigma2,
-            "log_likelihood": log_likelihood,
-            "aic": -2 * log_likelihood + 2 * parameters,
-            "bic": -2 * log_likelihood + parameters * np.log(W),
+            "log_likelihood": -W / 2 * (np.log(2 * np.pi * rss / W) + 1),
         }
 
 

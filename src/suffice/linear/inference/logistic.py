@@ -1,5 +1,14 @@
 """What a logistic regression says about its own uncertainty.
 
+The information is H = Σ wᵢ ℓ″ᵢ ⊗ aᵢaᵢᵀ (observed and expected are one, as the log odds are linear),
+and a row's score is −ℓ′ᵢ ⊗ aᵢ.  With L the likelihood at the fit and L₀ that of the classes'
+shares alone,
+
+    deviance = −2 log L,      McFadden's R² = 1 − log L / log L₀.
+
+Under a squared penalty H includes its curvature: H⁻¹ is then Laplace's approximation of the
+posterior under the prior N(0, C I), not the scatter of an unbiased estimate, and the table says so.
+
 A fit keeps its likelihood and the information where that costs next to nothing
 (`suffice.linear.inference.logistic_likelihood`); elsewhere, `summary` makes them from the rows.
 What is kept may be the information of a point near the fit: given the rows, `summary` takes it at
@@ -8,50 +17,131 @@ the fit itself, and sees by the objective there whether they are the rows of the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from scipy import stats
 
-from suffice.engines.workers import one_blas_thread
 from suffice.fitting.classification import labels_of
 from suffice.linear.inference.logistic_likelihood import (
     MOST_PARAMETERS,
     ClassLikelihood,
+    codes_in_the_fit,
     fitted_target,
 )
-from suffice.linear.inference.logistic_table import LogisticSummary, summarize_logistic
 from suffice.linear.inference.sandwich import (
     GIVE_THE_SAME,
     NOT_THE_ROWS,
+    Bread,
+    RowScores,
     check_weight,
-    checked_kind,
+    estimated,
 )
-from suffice.linear.inference.summary import checked_level
+from suffice.linear.inference.summary import PENALISED, Summary, column_names
 from suffice.linear.solvers.losses import COMPILED_FROM, Logistic, Softmax
 from suffice.linear.solvers.objective import Objective
 from suffice.linear.solvers.sample import FirstLook, first_look_pass, stride_of
 from suffice.numerics.double_double import Array
-from suffice.sources import Source
+from suffice.sources import Block, Source
 from suffice.statistics.curvature import Curvature
 
 SAME_OBJECTIVE = 1e-6
 """Share of the loss of knowing nothing, or of the objective if that is larger, within which the
 objective at a fit is the same again.  That of n other rows of the same kind is off by some 1/√n."""
 
+FOOTER = """\
+rows {n:g}   residual degrees of freedom {df_residual:g}
+log L {log_likelihood:.6g}   of the shares alone {null_log_likelihood:.6g}   \
+McFadden's R² {r2_mcfadden:.6g}
+χ²({df_model:g}) {lr:.6g}   p {lr_p:.3g}
+deviance {deviance:.6g}   AIC {aic:.6g}   BIC {bic:.6g}"""
 
-def summary_of(
-    model: Any, level: float, cov: str, rows: tuple[Any, Any, Any], clusters: Any
-) -> LogisticSummary:
-    """The inference table of a fitted model; `rows` are X, y and weights, or None each."""
-    check_is_fitted(model)
-    level, cov = checked_level(level), checked_kind(cov, rows[0], clusters)
-    source = None if rows[0] is None else model._training_source(*rows, reset=False)
-    with one_blas_thread():
-        known = known_likelihood(model, source)
-        return summarize_logistic(model, known, level, cov, source, clusters)
+
+def summarize_logistic(
+    model: Any, level: float, cov: str, source: Source | None, clusters: Any
+) -> Summary:
+    """The inference table of a fitted `LogisticRegression`.
+
+    Parameters
+    ----------
+    model : LogisticRegression
+    level : float
+    cov : str
+    source : Source, optional
+        The rows of the fit, for a covariance that is not "nonrobust", or where the fit kept
+        no information.
+    clusters : optional
+    """
+    known = known_likelihood(model, source)
+    uncertainty = estimated(cov, bread_of(model, known), source, model._pass, clusters)
+    intercept, several = known.laplace[0].intercept, len(model.coef_) > 1
+    estimates = np.column_stack([model.intercept_, model.coef_] if intercept else [model.coef_])
+    L, k, L0 = known.log_likelihood, known.n_parameters, known.null_log_likelihood
+    fitted = tuple(map(str, fitted_classes(model)))
+    df_model = k - (len(model.classes_) - 1) * intercept
+    lr = 2 * (L - L0) if intercept and not known.penalised else np.nan
+    return Summary(
+        "logistic regression",
+        column_names(model, intercept),
+        estimates.T if several else estimates[0],
+        uncertainty,
+        level,
+        FOOTER,
+        targets=fitted if several else (),
+        target_kind="class",
+        detail="" if several else f" of {fitted[0]}",
+        n=known.weight,
+        df_model=df_model,
+        n_parameters=k,
+        log_likelihood=L,
+        notes=tuple(_notes(model, known)),
+        positive="" if several else fitted[0],
+        deviance=-2 * L,
+        null_log_likelihood=L0,
+        r2_mcfadden=1 - L / L0,
+        lr=lr,
+        lr_p=float(stats.chi2.sf(lr, df_model)) if df_model else np.nan,
+        # Parameters under a penalty are not all free.
+        **({"aic": np.nan, "bic": np.nan} if known.penalised else {}),
+    )
+
+
+def _notes(model: Any, known: ClassLikelihood) -> Iterator[str]:
+    if known.penalised:
+        yield PENALISED
+    if not model.certificate_.holds:
+        yield f"not proved: {model.certificate_.claim}; standard errors are of the minimum"
+    if (known.factors != 1).any():
+        yield "class weights count as rows: standard errors are those of rows so repeated"
+
+
+def fitted_classes(model: Any) -> Any:
+    """The classes that have a predictor of their own."""
+    if len(model.coef_) == len(model.classes_):
+        return model.classes_
+    return np.delete(model.classes_, getattr(model._fitted_loss(), "reference", 0))
+
+
+def bread_of(model: Any, known: ClassLikelihood) -> Bread:
+    """What a sandwich covariance needs of a fitted `LogisticRegression`."""
+    loss = model._fitted_loss()
+
+    def row_scores(block: Block) -> RowScores:
+        codes = codes_in_the_fit(block, model.classes_)
+        eta = np.asarray(block.X @ model.coef_.T + model.intercept_).T
+        found = loss(codes.astype(np.float64), eta, 2)
+        towards = [part.directions(block.X) for part in known.laplace]
+        scores = sum(-g[:, None] * u for g, u in zip(found.gradient, towards, strict=True))
+        leverage = None
+        if len(towards) == 1:
+            leverage = found.hessian[0, 0] * np.square(towards[0]).sum(axis=1)
+        return RowScores(scores[None], leverage, known.row_weights(codes, block.weight))
+
+    root, null_space = known.stacked()
+    return Bread(root, null_space, known.weight, row_scores, known.n_parameters)
 
 
 def known_likelihood(model: Any, source: Source | None) -> ClassLikelihood:

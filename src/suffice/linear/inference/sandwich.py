@@ -103,29 +103,36 @@ class Bread:
     excess: Callable[[Block], Array] | None = None
 
 
-def robust(
+def estimated(
     kind: str,
     bread: Bread,
-    source: Source,
+    source: Source | None,
     run: Callable[[Source, Callable[[Block], Any]], Any],
     clusters: Any = None,
     df: float = np.inf,
+    dispersion: Any = 1.0,
 ) -> Uncertainty:
-    """A sandwich covariance, by one pass over the rows of the fit.
+    """The covariance H⁻¹ times the dispersion, or a sandwich by one pass over the rows.
 
     Parameters
     ----------
-    kind : {"HC0", "HC1", "HC2", "HC3", "cluster"}
+    kind : {"nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster"}
     bread : Bread
-    source : Source
-        The rows of the fit.
+    source : Source, optional
+        The rows of the fit, for a sandwich.
     run : function of a source and of what each block contributes
         Makes the pass.
     clusters : optional
         See `_cluster_labels`.
     df : float
         Degrees of freedom of the residuals; infinite where z values are wanted.
+    dispersion : float or array of shape (equations,)
+        By which the scores scatter more than H says.
     """
+    if kind == "nonrobust":
+        roots = bread.root * np.sqrt(np.atleast_1d(dispersion))[:, None, None]
+        return Uncertainty(roots, bread.null_space, df, reference=bread.root)
+    assert source is not None
     W, p = bread.weight, bread.n_parameters or bread.root.shape[1]
     if kind == "cluster":
         meats, weight, groups = _between(

@@ -1,4 +1,4 @@
-"""The inference table of a linear model, for any covariance of its estimates.
+"""The inference table of any linear model, for any covariance of its estimates.
 
 A coefficient's standard error is the root of its variance; θ / SE has a t distribution, or a
 normal one where the degrees of freedom are infinite, if the coefficient is zero.
@@ -10,13 +10,16 @@ with k parameters and the sum W of the weights, which are frequencies.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
+from sklearn.utils.validation import check_is_fitted
 
+from suffice.engines.workers import one_blas_thread
 from suffice.linear.inference.hypothesis_tests import (
     LikelihoodRatioTest,
     WaldTest,
@@ -24,6 +27,7 @@ from suffice.linear.inference.hypothesis_tests import (
     likelihood_ratio,
     wald,
 )
+from suffice.linear.inference.sandwich import checked_kind
 from suffice.linear.inference.uncertainty import Uncertainty
 from suffice.numerics.double_double import Array
 
@@ -33,10 +37,10 @@ PENALISED = (
 )
 """Note of a fit that does not maximise the likelihood."""
 
-_COLUMNS = ("coef", "std_err", "{}", "p", "lower", "upper")
+COLUMNS = ("coef", "std_err", "ratio", "p", "lower", "upper")
+FORMATS = (".6g", ".6g", ".3f", ".3g", ".6g", ".6g")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class Summary:
     """A linear model's inference table.
 
@@ -44,13 +48,30 @@ class Summary:
     one, or (coefficients, targets) for several targets or classes; the other numbers are floats
     or have shape (targets,).
 
+    Parameters
+    ----------
+    kind : str
+        The model; likelihoods of different ones are not compared.
+    names, targets, uncertainty, level, n, df_model, n_parameters, log_likelihood, notes
+        See the attributes.
+    estimates : array of shape (coefficients,) or (coefficients, targets)
+        With an `uncertainty` of each target, or of all together, one after the other.
+    footer : str
+        What is printed below the table: numbers by their names, in the syntax of `str.format`.
+    detail : str
+        What the title says beside the kind.
+    target_kind : str
+        What a target is called.
+    **numbers
+        What else the kind of model has to tell; each becomes an attribute.
+
     Attributes
     ----------
     names : tuple of str
     targets : tuple of str
         What the columns of two-dimensional arrays stand for; empty if there is one only.
     coef, std_err, ratio, p, lower, upper : arrays
-        Estimate, standard error, their ratio (the t or z value), two-sided p value,
+        Estimate, standard error, their ratio (also as `t` or `z`), two-sided p value,
         confidence interval.
     level : float
         Coverage of the interval.
@@ -65,35 +86,67 @@ class Summary:
     log_likelihood, aic, bic : float or array
     notes : tuple of str
         What a reader should know.
+    r2, r2_adjusted, f, f_p, sigma2 : float or array
+        Of linear regressions: shares of the variance explained, the F test that all
+        coefficients but the intercept are zero (under the table's covariance), and the noise
+        variance.
+    positive : str
+        Of logistic regressions, as are the following: the class whose log odds the
+        coefficients give, where there is one predictor only.
+    null_log_likelihood, r2_mcfadden : float
+    lr, lr_p : float
+        The likelihood-ratio test against the classes' shares alone.
+    deviance : float
+        Of logistic regressions and generalised linear models.
+    family, link : str
+        Of generalised linear models, as are the following.
+    null_deviance, pearson_chi2, dispersion : float
     """
 
-    names: tuple[str, ...]
-    targets: tuple[str, ...]
-    coef: Array
-    std_err: Array
-    ratio: Array
-    p: Array
-    lower: Array
-    upper: Array
-    level: float
-    uncertainty: Uncertainty
-    n: float
-    df_model: float
-    df_residual: float
-    n_parameters: float
-    log_likelihood: Any
-    aic: Any
-    bic: Any
-    notes: tuple[str, ...] = ()
+    def __init__(
+        self,
+        kind: str,
+        names: tuple[str, ...],
+        estimates: Array,
+        uncertainty: Uncertainty,
+        level: float,
+        footer: str,
+        *,
+        n: float,
+        df_model: float,
+        n_parameters: float,
+        log_likelihood: Any,
+        targets: tuple[str, ...] = (),
+        target_kind: str = "target",
+        detail: str = "",
+        notes: tuple[str, ...] = (),
+        **numbers: Any,
+    ) -> None:
+        self._kind, self._detail, self._footer = kind, detail, footer
+        self._target_kind, self.targets, self.names, self.notes = target_kind, targets, names, notes
+        self.uncertainty, self.coef = uncertainty, estimates
+        self.std_err = np.sqrt(uncertainty.variances()).reshape(estimates.T.shape).T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.ratio = estimates / self.std_err
+        self.p = 2 * stats.t.sf(np.abs(self.ratio), uncertainty.df)
+        half = stats.t.ppf((1 + level) / 2, uncertainty.df) * self.std_err
+        self.lower, self.upper, self.level = estimates - half, estimates + half, level
+        self.n, self.df_model, self.df_residual = n, df_model, n - n_parameters
+        self.n_parameters, self.log_likelihood = n_parameters, log_likelihood
+        self.aic = -2 * log_likelihood + 2 * n_parameters
+        self.bic = -2 * log_likelihood + n_parameters * float(np.log(n))
+        vars(self).update(numbers)
+
+    if TYPE_CHECKING:  # the numbers that only some models have
+
+        def __getattr__(self, name: str) -> Any: ...
 
     @property
     def letter(self) -> str:
         """What the ratio of estimate and standard error is called."""
-        return "t" if np.isfinite(self._df) else "z"
+        return "t" if np.isfinite(self.uncertainty.df) else "z"
 
-    @property
-    def _df(self) -> float:
-        return self.uncertainty.df
+    t = z = property(lambda self: self.ratio, doc="The ratio, by the name of its distribution.")
 
     @property
     def cov(self) -> str:
@@ -145,23 +198,16 @@ class Summary:
         LikelihoodRatioTest
         """
         other = other if isinstance(other, Summary) else other.summary()
-        if type(other) is not type(self):
+        if other._kind != self._kind:
             raise TypeError(
-                f"a {type(self).__name__} cannot be compared with a {type(other).__name__}: the "
-                "likelihoods are of different models"
+                f"a {self._kind} cannot be compared with a {other._kind}: the likelihoods are of "
+                "different models"
             )
-        for one in (self, other):
-            one._check_likelihood()
-        return likelihood_ratio(
-            (self.log_likelihood, self.n_parameters, self.n),
-            (other.log_likelihood, other.n_parameters, other.n),
-        )
-
-    def _check_likelihood(self) -> None:
-        if PENALISED in self.notes:
+        if PENALISED in self.notes + other.notes:
             raise ValueError(
                 "a likelihood ratio compares maxima of the likelihood, and a penalised fit is none"
             )
+        return likelihood_ratio(self, other)
 
     # --- for people -------------------------------------------------------------------------
 
@@ -169,108 +215,86 @@ class Summary:
         """The coefficients as a pandas DataFrame, a row each (needs `suffice[frames]`)."""
         import pandas as pd
 
-        heads = [head.format(self.letter) for head in _COLUMNS]
+        heads = [self.letter if name == "ratio" else name for name in COLUMNS]
         frames = [
             pd.DataFrame(dict(zip(heads, columns, strict=True)), index=list(self.names))
             for columns in self._by_target()
         ]
         if self.coef.ndim == 1:
             return frames[0]
-        return pd.concat(frames, keys=list(self.targets), names=[self._target_kind(), None])
+        return pd.concat(frames, keys=list(self.targets), names=[self._target_kind, None])
 
-    def _target_kind(self) -> str:
-        return "target"
-
-    def _title(self) -> str:
-        return "Linear model"
-
-    def _facts(self, k: int) -> list[str]:
-        """Lines below the table of a target."""
-        return []
-
-    def _by_target(self) -> list[list[Array]]:
-        columns = [self.coef, self.std_err, self.ratio, self.p, self.lower, self.upper]
-        if self.coef.ndim == 1:
-            return [columns]
-        return [[c[:, k] for c in columns] for k in range(self.coef.shape[1])]
-
-    def __str__(self) -> str:
-        tables = [self._table(k, columns) for k, columns in enumerate(self._by_target())]
-        notes = [f"covariance: {self.uncertainty.note}"] if self.uncertainty.note else []
-        below = "".join(f"\n{note}" for note in (*notes, *self.notes))
-        return "\n\n".join(tables) + below
+    def _by_target(self) -> Array:
+        """The columns of each target's table, of shape (targets, columns, coefficients)."""
+        columns = np.stack([getattr(self, name) for name in COLUMNS])
+        return columns[None] if columns.ndim == 2 else np.moveaxis(columns, 2, 0)
 
     def __repr__(self) -> str:
-        return str(self)
+        tables = [self._table(k, columns) for k, columns in enumerate(self._by_target())]
+        notes = [f"covariance: {self.uncertainty.note}"] if self.uncertainty.note else []
+        return "\n".join(["\n\n".join(tables), *notes, *self.notes])
 
-    def _table(self, k: int, columns: list[Array]) -> str:
+    def _table(self, k: int, columns: Array) -> str:
         ends = f"{(1 - self.level) / 2:.4g}", f"{(1 + self.level) / 2:.4g}"
-        heads = ["", "coef", "std err", self.letter, "p", *ends]
-        rows = [
-            [
-                name,
-                *(f"{v:.6g}" for v in numbers[:2]),
-                f"{numbers[2]:.3f}",
-                f"{numbers[3]:.3g}",
-                *(f"{v:.6g}" for v in numbers[4:]),
-            ]
-            for name, *numbers in zip(self.names, *columns, strict=True)
-        ]
-        widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
+        rows = [["", "coef", "std err", self.letter, "p", *ends]]
+        for name, numbers in zip(self.names, columns.T, strict=True):
+            rows.append([name, *map(format, numbers, FORMATS)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
-            "  ".join(
-                cell.ljust(width) if i == 0 else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in [heads, *rows]
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+            for row in rows
         ]
         rule = "-" * len(lines[0])
-        title = self._title() + (f" of {self.targets[k]}" if self.targets else "")
+        title = self._kind.capitalize() + self._detail
+        title += f" of {self.targets[k]}" if self.targets else ""
         return "\n".join([title, rule, *lines, rule, *self._facts(k)])
+
+    def _facts(self, k: int) -> list[str]:
+        """Lines below the k-th table: of its target, or below the last one of all targets."""
+        if np.ndim(self.log_likelihood):
+            values = {
+                name: value[..., k] if isinstance(value, np.ndarray) else value
+                for name, value in vars(self).items()
+            }
+        elif k < len(self.targets) - 1:
+            return []
+        else:
+            values = vars(self)
+        return [self._footer.format(**values)]
 
 
 def _single(test: WaldTest) -> WaldTest:
     """The test of one equation, without the axis of equations."""
-    return replace(
-        test,
-        estimate=test.estimate[:, 0],
-        std_err=test.std_err[:, 0],
-        t=test.t[:, 0],
-        t_p=test.t_p[:, 0],
-        statistic=float(test.statistic[0]),
-        p=float(test.p[0]),
-    )
+    by_row = {name: getattr(test, name)[:, 0] for name in ("estimate", "std_err", "t", "t_p")}
+    return replace(test, **by_row, statistic=float(test.statistic[0]), p=float(test.p[0]))
 
 
-def entry(value: Any, k: int) -> float:
-    """The number of the k-th target, or the only one."""
-    return float(np.atleast_1d(value)[k if np.ndim(value) else 0])
-
-
-def coefficient_table(estimates: Array, uncertainty: Uncertainty, level: float) -> dict[str, Any]:
-    """The columns of a table, as arguments of `Summary`.
+def summary_of(
+    model: Any,
+    summarize: Callable[..., Summary],
+    level: float,
+    cov: str,
+    rows: tuple[Any, Any, Any],
+    clusters: Any,
+) -> Summary:
+    """The inference table of a fitted model.
 
     Parameters
     ----------
-    estimates : array of shape (coefficients,) or (coefficients, targets)
-    uncertainty : Uncertainty
-        Of equations by coefficients; or, of all targets together, one after the other.
+    model : Estimator
+    summarize : function of the model, the level, the covariance, the source and the clusters
     level : float
+    cov : str
+        See `suffice.linear.inference.sandwich`.
+    rows : X, y and weights, or None each
+        Those of the fit.
+    clusters : optional
     """
-    std_err = np.sqrt(uncertainty.variances()).reshape(estimates.T.shape).T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = estimates / std_err
-    half = stats.t.ppf((1 + level) / 2, uncertainty.df) * std_err
-    return {
-        "coef": estimates,
-        "std_err": std_err,
-        "ratio": ratio,
-        "p": 2 * stats.t.sf(np.abs(ratio), uncertainty.df),
-        "lower": estimates - half,
-        "upper": estimates + half,
-        "level": level,
-        "uncertainty": uncertainty,
-    }
+    check_is_fitted(model)
+    level, cov = checked_level(level), checked_kind(cov, rows[0], clusters)
+    source = None if rows[0] is None else model._training_source(*rows, reset=False)
+    with one_blas_thread():
+        return summarize(model, level, cov, source, clusters)
 
 
 def column_names(model: Any, intercept: bool) -> tuple[str, ...]:
