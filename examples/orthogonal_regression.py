@@ -57,12 +57,11 @@ class OrthogonalRegression(Regressor, OnePass):
 
     _parameter_constraints = {"variance_ratio": [Interval(Real, 0, None, closed="neither")]}
     _refit_parameters = ("variance_ratio",)
+    _target_checks = {"y_numeric": True, "multi_output": False}
+    _follows_scaling = True
 
     def __init__(self, variance_ratio=1.0):
         self.variance_ratio = variance_ratio
-
-    def _target_checks(self):
-        return {"y_numeric": True, "multi_output": False}
 
     def _summarize(self, block, precision):
         return Moments.summarize(block.X, as_columns(block.y), block.weight, precision)

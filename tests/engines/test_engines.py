@@ -39,8 +39,8 @@ DERIVED = {
     SubsetSource: lambda source: SubsetSource(source, np.ones(source.n_rows, bool)),
 }
 OF_THEIR_OWN = {
-    "ArraySource", "ColumnsSource", "FileSource", "FrameSource", "OneBlock", "QueryBlocks",
-    "SparseSource", "_OnePiece",
+    "ArraySource", "BlockAtHand", "ColumnsSource", "FileSource", "FrameSource", "OneBlock",
+    "QueryBlocks", "SparseSource", "_OnePiece",
 }  # fmt: skip
 """Sources of rows that are at hand: data of a user, or a block that a worker has loaded."""
 

@@ -260,9 +260,9 @@ def test_sums_are_saved():
     [
         ({"count": -1}, "its count is -1"),
         ({"count": 2.0}, "its count is 2.0"),
-        ({"magnitude": np.zeros(2)}, "its total does not fit 1 sums"),
-        ({"magnitude": np.zeros((3, 1))}, "its magnitude is not one"),
-        ({"log_base": 1.0}, "its log_base does not fit"),
+        ({"magnitude": np.zeros(2)}, "its magnitude does not fit its total"),
+        ({"magnitude": np.zeros((3, 1))}, "its magnitude of shape"),
+        ({"log_base": 1.0}, "its log_base is not of DoubleDouble"),
     ],
 )
 def test_damaged_sums_are_refused(changes, message):

@@ -35,7 +35,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import suffice
 from suffice import LinearRegression, Ridge, catalogue
-from suffice.linear.least_squares import normal_equations
+from suffice.linear.least_squares.base import LeastSquaresModel
 from suffice.sources.memory.arrays import ArraySource
 from tests.linear import exact
 
@@ -151,12 +151,12 @@ weights = pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weig
 @contextmanager
 def float64_always(on: bool = True) -> Any:
     """Few rows, too, are summarised in float64 first."""
-    before = normal_equations.SMALL_WORK
-    normal_equations.SMALL_WORK = 0 if on else before
+    before = LeastSquaresModel._cheap_exact
+    LeastSquaresModel._cheap_exact = (0, 0) if on else before
     try:
         yield
     finally:
-        normal_equations.SMALL_WORK = before
+        LeastSquaresModel._cheap_exact = before
 
 
 # --- the same as a fit ---------------------------------------------------------------------

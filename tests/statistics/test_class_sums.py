@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from suffice.fitting.files.shapes import check_shapes
 from suffice.statistics.counts import block_totals
 from suffice.statistics.counts.block_totals import NegativeCellError
 from suffice.statistics.counts.sums_by_class import ClassSums
@@ -204,5 +205,5 @@ def test_loaded_errors_are_checked():
     found = ClassSums.summarize(*counts())
     for wrong in (-1.0, np.nan, np.zeros(3), None):
         with pytest.raises(ValueError, match="its lost_weight"):
-            replace(found, lost_weight=wrong)._check_loaded()
-    found._check_loaded()
+            check_shapes(replace(found, lost_weight=wrong))
+    check_shapes(found)

@@ -15,15 +15,16 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from suffice.linear.lasso_solvers.fit import CoordinateDescentMinimiser
+from suffice.linear.lasso_solvers.fit import (
+    CoordinateDescentMinimiser,
+    dual_gap,
+    sparse_coef,
+    strength,
+)
 from suffice.linear.lasso_solvers.path import PenaltyPath, penalty_path
-from suffice.linear.lasso_solvers.sparse_solution import Strength
 from suffice.linear.least_squares.base import LeastSquaresModel
 
 
@@ -110,7 +111,9 @@ class ElasticNet(LeastSquaresModel):
     _refit_parameters: ClassVar[tuple[str, ...]] = (
         "alpha", "l1_ratio", "fit_intercept", "positive", "standardize",
     )  # fmt: skip
-    _saved_private = ("_sweeps",)
+    _saved_private = ("_sweeps", "_gaps")
+    dual_gap_, sparse_coef_ = property(dual_gap), property(sparse_coef)
+    _strength = strength
     _minimiser = CoordinateDescentMinimiser()
     _has_leverages = False
 
@@ -146,21 +149,6 @@ class ElasticNet(LeastSquaresModel):
         self.standardize = standardize
         self.solver = solver
         self.exact = exact
-
-    def _strength(self, alpha: float | None = None) -> Strength:
-        return Strength(
-            float(self.alpha if alpha is None else alpha),
-            float(self.l1_ratio),
-            bool(self.positive),
-            bool(self.standardize),
-            int(self.max_iter or 10_000),
-        )
-
-    @property
-    def sparse_coef_(self) -> Any:
-        """The coefficients as a sparse matrix with a row for each target."""
-        check_is_fitted(self)
-        return sparse.csr_matrix(np.atleast_2d(self.coef_))
 
     def path(
         self, alphas: ArrayLike | None = None, *, eps: float = 1e-3, n_alphas: int = 100

@@ -242,7 +242,7 @@ class NaiveBayes(Classifier, OnePass):
 
     @property
     def _cheap_exact(self) -> tuple[int, int]:  # type: ignore[override]
-        return (1 << 18, 1 << 10) if self._has_moments() else (0, 0)
+        return (1 << 16, 1 << 10) if self._has_moments() else (0, 0)
 
     def _solve(self, statistic: Any, final: bool) -> Solved | None:
         if not statistic.count:

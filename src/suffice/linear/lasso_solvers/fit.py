@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.one_pass import Solved
@@ -19,7 +21,7 @@ from suffice.fitting.requests import Found, Gather, Passes
 from suffice.linear.lasso_solvers.from_columns import targets_of_rows
 from suffice.linear.lasso_solvers.from_moments import targets_of
 from suffice.linear.lasso_solvers.path import solve_path
-from suffice.linear.lasso_solvers.sparse_solution import SparseSolution
+from suffice.linear.lasso_solvers.sparse_solution import SparseSolution, Strength
 from suffice.linear.least_squares.base import MOST_COLUMNS
 from suffice.sources import Source
 from suffice.statistics.moments.full import Moments
@@ -83,13 +85,36 @@ class CoordinateDescentMinimiser:
         return model._sweeps if model._target_shape else model._sweeps[0]
 
 
+def dual_gap(model: Any) -> Any:
+    """How far the objective is from its minimum, at most."""
+    check_is_fitted(model)
+    return model._shaped(model._gaps)
+
+
+def sparse_coef(model: Any) -> Any:
+    """The coefficients as a sparse matrix with a row for each target."""
+    check_is_fitted(model)
+    return sparse.csr_matrix(np.atleast_2d(model.coef_))
+
+
+def strength(model: Any, alpha: float | None = None) -> Strength:
+    """What a model penalises, or would with another `alpha`."""
+    return Strength(
+        float(model.alpha if alpha is None else alpha),
+        float(getattr(model, "l1_ratio", 1.0)),
+        bool(model.positive),
+        bool(model.standardize),
+        int(model.max_iter or 10_000),
+    )
+
+
 def _adopted(model: Any, solutions: Sequence[SparseSolution], way: str) -> Solved:
     """Set what a model learns from the solutions of its targets."""
     model._set_line(
         np.stack([s.coef for s in solutions]), np.array([s.intercept for s in solutions])
     )
     model._sweeps = [max(s.sweeps, 1) for s in solutions]
-    model.dual_gap_ = model._shaped(np.array([s.gap for s in solutions]))
+    model._gaps = np.array([s.gap for s in solutions])
     proof = _certificate(solutions, float(model.tol), way)
     return Solved(proof, sum(s.objective for s in solutions))
 

@@ -66,7 +66,7 @@ class LocalModel(NamedTuple):
     depth: float
 
 
-class Moments(NamedTuple):
+class LocalMoments(NamedTuple):
     """Weighted moments about a row, for each query.
 
     Attributes
@@ -99,7 +99,7 @@ def predict_block(rows: LocalRows, queries: Floats, model: LocalModel) -> Floats
     return out
 
 
-def moments_around(rows: LocalRows, queries: Floats, model: LocalModel) -> Moments:
+def moments_around(rows: LocalRows, queries: Floats, model: LocalModel) -> LocalMoments:
     """The weighted moments around each query, leaf by leaf, nearest first."""
     bandwidths, units = rows.bandwidths[:, None], rows.units[:, None]
     from_middle = (rows.X - queries.mean(axis=0)[:, None]) / bandwidths
@@ -124,7 +124,7 @@ def moments_around(rows: LocalRows, queries: Floats, model: LocalModel) -> Momen
         sums = sums + weights @ products((away / units)[: model.degree * len(away)], y).T
     range_of_logs = -float(rows.log_weight.min())
     blur = 4 * 2.0**-53 * (10 * half + 6 * np.abs(largest) + 5 * range_of_logs + 160)
-    return Moments(centre, sums, largest - half, blur)
+    return LocalMoments(centre, sums, largest - half, blur)
 
 
 def products(z: Floats, y: Floats) -> Floats:
@@ -134,7 +134,7 @@ def products(z: Floats, y: Floats) -> Floats:
 
 
 def solve(
-    rows: LocalRows, queries: Floats, found: Moments, model: LocalModel
+    rows: LocalRows, queries: Floats, found: LocalMoments, model: LocalModel
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Predictions from moments, and whether rounding leaves each of them accurate."""
     d, k = model.degree * len(rows.X), len(rows.y)

@@ -83,7 +83,7 @@ class Content:
             messages = (ipc.read_message(self.buffer.slice(start)) for start in self._blocks())
         for message in messages:
             if message.type == "record batch":
-                batch = Table(message.metadata.to_pybytes()).table(_MESSAGE_HEADER)
+                batch = FlatTable(message.metadata.to_pybytes()).table(_MESSAGE_HEADER)
                 yield batch.integer(_BATCH_LENGTH), batch.has(_BATCH_COMPRESSION)
 
     def _blocks(self) -> list[int]:
@@ -91,7 +91,7 @@ class Content:
         tail = len(_FILE_MAGIC) + 4  # the file ends with the footer, its length and the magic
         end = self.buffer.size - tail
         length = struct.unpack("<i", self.buffer[end : end + 4].to_pybytes())[0]
-        footer = Table(self.buffer[end - length : end].to_pybytes())
+        footer = FlatTable(self.buffer[end - length : end].to_pybytes())
         return footer.first_integers(_FOOTER_BATCHES, _BLOCK_BYTES)
 
     def forget_pages(self) -> None:
@@ -109,7 +109,7 @@ def _record_batches(reader: Any) -> Iterator[Any]:
             yield reader.get_batch(i)
 
 
-class Table:
+class FlatTable:
     """A table of a flatbuffer: fields by number, each of which may be absent."""
 
     def __init__(self, data: bytes, position: int | None = None) -> None:
@@ -134,9 +134,9 @@ class Table:
         position = self._field(index)
         return self._number("<q", position) if position else 0
 
-    def table(self, index: int) -> Table:
+    def table(self, index: int) -> FlatTable:
         position = self._field(index)
-        return Table(self.data, position + self._number("<I", position))
+        return FlatTable(self.data, position + self._number("<I", position))
 
     def first_integers(self, index: int, stride: int) -> list[int]:
         """First 64 bits of each structure in a vector of structures of `stride` bytes."""
