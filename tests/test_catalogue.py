@@ -20,7 +20,9 @@ from sklearn.utils import all_estimators
 
 import suffice
 from suffice import catalogue
+from suffice.decomposition import pca
 from suffice.fitting.one_pass import OnePass
+from suffice.linear.least_squares import base as least_squares
 from suffice.sources import Source
 from tests.contract import contract
 
@@ -84,7 +86,10 @@ class Data:
         return model.fit(self.X, self.y, **options)
 
 
-SHAPES = {"few rows": (60, 3), "many rows": (100_000, 4), "more columns than rows": (40, 200)}
+SHAPES = {"few rows": (60, 3), "many rows": (3000, 4), "more columns than rows": (24, 60)}
+USUAL_BLOCKS = pytest.param((100_000, 4), id="blocks of the usual size", marks=pytest.mark.long)
+BLOCK = 512
+"""Rows of a block where there are many: two runs of blocks, and a short one last."""
 KEEPS_ROWS = {
     "KNeighborsClassifier",
     "KNeighborsDensity",
@@ -126,16 +131,42 @@ def shape_for(shape: tuple[int, int], entry: catalogue.Entry) -> tuple[int, int]
     return min(shape[0], 20_000 if entry.name in KEEPS_ROWS else shape[0]), shape[1]
 
 
-@pytest.fixture(params=SHAPES.values(), ids=SHAPES)
-def data(request, entry):
+def shapes(among: dict[str, Any]) -> list[Any]:
+    return [*(pytest.param(shape, id=name) for name, shape in among.items()), USUAL_BLOCKS]
+
+
+def call_many(columns: int, monkeypatch: Any) -> None:
+    """So many columns are not few, to models that ask."""
+    for module in (pca, least_squares):
+        monkeypatch.setattr(module, "FEW_COLUMNS", columns // 2)
+
+
+def data_of(shape: tuple[int, int], entry: catalogue.Entry, monkeypatch: Any) -> Data:
+    """Rows of a shape, treated as ten times as many are, or ten times as many columns.
+
+    That is in several runs of blocks, and in float64 before more digits are asked for; or by way
+    of the rows where there are more columns.
+    """
+    if shape == SHAPES["more columns than rows"]:
+        call_many(shape[1], monkeypatch)
+    if shape == SHAPES["many rows"]:
+        monkeypatch.setattr(suffice.sources.base, "LARGEST_BLOCK", BLOCK)
+        for cls in entry.load().__mro__:
+            if "_cheap_exact" in vars(cls):
+                monkeypatch.setattr(cls, "_cheap_exact", (0, 0))
+    return make_data(shape_for(shape, entry), entry)
+
+
+@pytest.fixture(params=shapes(SHAPES))
+def data(request, entry, monkeypatch):
     """Every way to a solution that shapes can lead to."""
-    return make_data(shape_for(request.param, entry), entry)
+    return data_of(request.param, entry, monkeypatch)
 
 
-@pytest.fixture(params=KEPT.values(), ids=KEPT)
-def tall(request, entry):
+@pytest.fixture(params=shapes(KEPT))
+def tall(request, entry, monkeypatch):
     """Rows whose statistic is kept with the model."""
-    return make_data(shape_for(request.param, entry), entry)
+    return data_of(request.param, entry, monkeypatch)
 
 
 @pytest.fixture
@@ -325,8 +356,15 @@ def switches(thrown: bool) -> list[Any]:
     ]
 
 
+FAMILIES = {(entry.module.rpartition(".")[0], entry.task): entry for entry in reversed(ENTRIES)}
+"""One model, the first, of each folder and task: its kin share most of its door."""
+
+
 @contract(
-    [entry.load()() for entry in ENTRIES] + switches(thrown=True), switched=switches(thrown=False)
+    [entry.load()() for entry in FAMILIES.values()],
+    kin=[entry.load()() for entry in ENTRIES if entry not in FAMILIES.values()]
+    + switches(thrown=True),
+    switched=switches(thrown=False),
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
@@ -436,8 +474,8 @@ def test_weights_are_refused(entry, small):
 
 # --- sparse --------------------------------------------------------------------------------
 
-SPARSE = {"tall": (20_000, 10), "wide": (60, 300)}
-SPARSE_KEPT = {"tall": (2000, 10), "wide": (60, 300)}
+SPARSE = {"tall": (5000, 10), "wide": (60, 300)}
+SPARSE_KEPT = {"tall": (1000, 10), "wide": (60, 300)}
 """Where every query is compared with every row."""
 
 
@@ -596,12 +634,12 @@ def test_the_kept_statistic_reproduces_the_fit(entry, tall):
 
 
 @those("merge")
-def test_where_no_statistic_is_kept_it_says_so(entry, small):
-    data = make_data(SHAPES["more columns than rows"], entry)
+def test_where_no_statistic_is_kept_it_says_so(entry, small, monkeypatch):
+    data = data_of(SHAPES["more columns than rows"], entry, monkeypatch)
     fitted = data.fit(entry.load()())
     if hasattr(fitted, "statistics_"):
         pytest.skip("keeps its statistic whatever the shape")
-    with pytest.raises(AttributeError, match=r"kept no statistic.*200 columns"):
+    with pytest.raises(AttributeError, match=r"kept no statistic.*60 columns"):
         _ = fitted.statistics_
     # Nor does one of an earlier fit outlive it.
     assert not hasattr(data.fit(small.fit(entry.load()())), "statistics_")

@@ -229,7 +229,7 @@ def test_after_a_fork_in_the_middle_of_fits(tmp_path):
         while not stop.is_set():
             assert right()
 
-    threads = [threading.Thread(target=keep_fitting, daemon=True) for _ in range(3)]
+    threads = [threading.Thread(target=keep_fitting, daemon=True) for _ in range(2)]
     for thread in threads:
         thread.start()
     codes = []
@@ -238,8 +238,8 @@ def test_after_a_fork_in_the_middle_of_fits(tmp_path):
         if child == 0:
             signal.alarm(60)  # the watchdog's thread is not among those that a fork keeps
             good = right()
-            with ThreadPoolExecutor(4) as others:
-                good = good and all(others.map(lambda _: right(), range(4)))
+            with ThreadPoolExecutor(2) as others:
+                good = good and all(others.map(lambda _: right(), range(2)))
             os._exit(0 if good else 7)
         codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     stop.set()
@@ -250,34 +250,40 @@ def test_after_a_fork_in_the_middle_of_fits(tmp_path):
     assert printed(code, tmp_path) == "[0, 0] False True\n"
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_under_joblib(tmp_path, backend):
-    code = f"""
-    from joblib import Parallel, delayed
-    from sklearn.model_selection import cross_val_score
+def test_under_joblib(tmp_path):
+    code = """
+    from joblib import Parallel, delayed, parallel_config
+    from sklearn.model_selection import GridSearchCV
 
     def fit(alpha, X, y):
         model = suffice.Ridge(alpha=alpha).fit(X, y)
         long = suffice.LinearRegression().fit(np.tile(X, (70, 1)), np.tile(y, 70))
         return model.coef_, long.coef_, model
 
-    alphas = np.linspace(0.1, 3, 6)
+    def search(n_jobs):
+        found = GridSearchCV(suffice.Ridge(), {"alpha": [0.1, 10.0]}, cv=2, n_jobs=n_jobs)
+        found.fit(work.X, work.y)
+        best, scores = found.best_estimator_, found.cv_results_["mean_test_score"]
+        assert not [name for name in vars(best) if name.startswith("_callback")]
+        return np.r_[scores, best.coef_]
+
+    alphas = np.linspace(0.1, 3, 4)
     alone = [fit(alpha, work.X, work.y) for alpha in alphas]
-    found = Parallel(n_jobs=2, backend={backend!r})(
-        delayed(fit)(alpha, work.X, work.y) for alpha in alphas
-    )
-    good = all(np.array_equal(a, b) for one, two in zip(alone, found)
-               for a, b in zip(one[:2], two[:2]))
-    # A model that comes back from a worker is whole.
-    good = good and all(np.array_equal(one[2].predict(work.X), two[2].predict(work.X))
-                        for one, two in zip(alone, found))
-    from joblib import parallel_config
-    scores = cross_val_score(suffice.Ridge(), work.X, work.y)
-    with parallel_config(backend={backend!r}):
-        parallel = cross_val_score(suffice.Ridge(), work.X, work.y, n_jobs=2)
-    print(good, np.array_equal(scores, parallel), right())
+    searched = search(None)
+    for backend in ("loky", "threading"):
+        found = Parallel(n_jobs=2, backend=backend)(
+            delayed(fit)(alpha, work.X, work.y) for alpha in alphas
+        )
+        good = all(np.array_equal(a, b) for one, two in zip(alone, found)
+                   for a, b in zip(one[:2], two[:2]))
+        # A model that comes back from a worker is whole.
+        good = good and all(np.array_equal(one[2].predict(work.X), two[2].predict(work.X))
+                            for one, two in zip(alone, found))
+        with parallel_config(backend=backend):
+            print(backend, good, np.array_equal(search(2), searched), right())
     """
-    assert printed(code, tmp_path) == "True True True\n"
+    expected = "loky True True True\nthreading True True True\n"
+    assert printed(code, tmp_path) == expected
 
 
 def test_one_file_is_saved_and_loaded_by_many_threads(work, tmp_path):

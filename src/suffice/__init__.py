@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from suffice.decomposition.pca import PCA as PCA
     from suffice.engines.settings import config as config
     from suffice.ensembles.one_vs_rest import OneVsRest as OneVsRest
-    from suffice.fitting.merging import merge as merge
+    from suffice.fitting.merging_models import merge as merge
     from suffice.generative.bernoulli_nb import BernoulliNB as BernoulliNB
     from suffice.generative.categorical_nb import CategoricalNB as CategoricalNB
     from suffice.generative.complement_nb import ComplementNB as ComplementNB
@@ -105,7 +105,7 @@ _PUBLIC = {
     "cross_validate": "suffice.selection.cross_validation",
     "families": "suffice.families",
     "load": "suffice.catalogue",
-    "merge": "suffice.fitting.merging",
+    "merge": "suffice.fitting.merging_models",
     "preprocessing": "suffice.preprocessing",
     "scan": "suffice.sources.scan",
     "text": "suffice.text",

@@ -146,7 +146,7 @@ def test_a_reader_that_goes_away_is_no_error(folder, model_file):
 
 
 @POSIX
-@pytest.mark.parametrize("command", ["models", "inspect"])
+@pytest.mark.parametrize("command", ["models", pytest.param("inspect", marks=pytest.mark.long)])
 def test_a_reader_that_was_never_there(folder, model_file, command):
     read, write = os.pipe()
     os.close(read)
@@ -158,7 +158,14 @@ def test_a_reader_that_was_never_there(folder, model_file, command):
 
 
 @POSIX
-@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow", "safetensors"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "csv",
+        *(pytest.param(kind, marks=pytest.mark.long) for kind in ("parquet", "arrow")),
+        "safetensors",
+    ],
+)
 def test_a_file_that_outgrows_its_limit(rides, folder, model_file, kind):
     import resource
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from suffice.engines.engine import Engine
-from suffice.engines.merging import RUN
+from suffice.engines.merge_tree import RUN
 from suffice.engines.workers import never, one_blas_thread
 from suffice.statistics.sums import Sums
 

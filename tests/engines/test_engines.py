@@ -172,10 +172,16 @@ def fitted(model, source, engine=None):
 
 
 @pytest.mark.parametrize(
-    ("model", "target"),
-    [("Ridge", "y"), ("GaussianNB", "label"), ("LogisticRegression", "label")],
+    ("model", "target", "weight"),
+    [
+        ("Ridge", "y", None),
+        pytest.param("Ridge", "y", "w", marks=pytest.mark.long),
+        pytest.param("GaussianNB", "label", None, marks=pytest.mark.long),
+        ("GaussianNB", "label", "w"),
+        pytest.param("LogisticRegression", "label", None, marks=pytest.mark.long),
+        ("LogisticRegression", "label", "w"),
+    ],
 )
-@pytest.mark.parametrize("weight", [None, "w"])
 def test_models_from_files_have_the_same_bits(processes, folder, model, target, weight):
     def source():
         return scan(folder, target=target, weight=weight, features=list("abcd"))

@@ -51,7 +51,12 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize(
-    "seconds", ["0.001", "0.3", "0.3 if number < 8 else 0"], ids=["short", "long", "one long run"]
+    "seconds",
+    [
+        pytest.param("0.001", id="short"),
+        pytest.param("0.3", id="long", marks=pytest.mark.long),
+        pytest.param("0.3 if number < 8 else 0", id="one long run"),
+    ],
 )
 def test_a_pass_over_endless_rows(child, seconds):
     answers = child(

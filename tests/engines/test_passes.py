@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import suffice
-from suffice.engines.merging import FAN_IN, LARGE_STATISTIC
+from suffice.engines.merge_tree import FAN_IN, LARGE_STATISTIC
 from suffice.engines.passes import in_order, map_rows, reduce
 from suffice.sources import Block, Source, as_source
 from suffice.statistics.moments.full import Moments

@@ -186,8 +186,9 @@ def test_no_probability_at_all_is_zero_as_in_scikit_learn():
 
 @quiet
 @each
-def test_files_give_the_bits_of_the_array(model, tmp_path):
-    X, y = rows(n=40_000, d=3)
+def test_files_give_the_bits_of_the_array(model, tmp_path, monkeypatch):
+    monkeypatch.setattr("suffice.sources.base.LARGEST_BLOCK", 1024)
+    X, y = rows(n=2500, d=3)
     source = written(tmp_path, X, y)
     plain, streamed = OneVsRest(model).fit(X, y), OneVsRest(model).fit(source)
     same_bits(streamed, plain)

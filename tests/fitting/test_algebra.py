@@ -143,8 +143,17 @@ def promised(*models: Any) -> float:
     return sum(10.0**-d for d in digits) + 1e-15 if min(digits) > 0 else np.inf
 
 
-SIZES = {"few rows": 60, "many rows": 30_000}
+SIZES = {"few rows": 60, "many rows": 2000}
 sizes = pytest.mark.parametrize("n", SIZES.values(), ids=SIZES)
+small_blocks = pytest.mark.usefixtures("_small_blocks")
+
+
+@pytest.fixture
+def _small_blocks(monkeypatch):
+    """Many rows are several blocks, the last of them short."""
+    monkeypatch.setattr(suffice.sources.base, "LARGEST_BLOCK", 256)
+
+
 weights = pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 
 
@@ -165,6 +174,7 @@ def float64_always(on: bool = True) -> Any:
 @those("merge")
 @sizes
 @weights
+@small_blocks
 def test_parts_make_the_whole(entry, n, weighted):
     rows = make_rows(entry, n, weighted=weighted)
     new = entry.load()
@@ -191,6 +201,7 @@ def test_parts_make_the_whole(entry, n, weighted):
 @those("forget")
 @sizes
 @weights
+@small_blocks
 @pytest.mark.parametrize("exactly", [False, True], ids=["float64", "exact"])
 def test_forgotten_rows_were_never_there(entry, n, weighted, exactly):
     new = entry.load()
@@ -242,6 +253,7 @@ def other_values(model: Any, name: str) -> list[Any]:
 
 @those("refit")
 @sizes
+@small_blocks
 def test_a_refit_is_a_fit_with_the_other_parameter(entry, n):
     rows = make_rows(entry, n)
     for name in entry.refit:
@@ -377,13 +389,28 @@ class Interleaved(RuleBasedStateMachine):
             agree(self.model, fitted, promised(self.model, fitted))
 
 
-@those("merge")
+MERGING = [entry for entry in ENTRIES if entry.merge]
+FAMILIES = {(entry.module.rpartition(".")[0], entry.task): entry for entry in reversed(MERGING)}
+"""One model, the first, of each folder and task."""
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(
+            entry,
+            id=entry.name,
+            marks=() if entry in FAMILIES.values() else pytest.mark.long,
+        )
+        for entry in MERGING
+    ],
+)
 def test_interleaved_verbs(entry):
     machine = type(f"Interleaved{entry.name}", (Interleaved,), {"entry": entry})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        examples = settings.default.max_examples // 4
-        limits = settings(max_examples=examples, stateful_step_count=10)
+        examples = settings.default.max_examples // 5
+        limits = settings(max_examples=examples, stateful_step_count=8)
         run_state_machine_as_test(machine, settings=limits)
 
 
@@ -439,6 +466,7 @@ def numbers(model: Any) -> list[float]:
 
 @pytest.mark.parametrize("unfitted", MODELS, ids=str)
 @given(data=hard_rows(), in_float64=st.booleans(), cut=st.floats(0.2, 0.8))
+@settings(max_examples=settings.default.max_examples // 2)
 def test_certificates_keep_their_promise(unfitted, data, in_float64, cut):
     """Against exact arithmetic on the rows; also where digits cancel, or too few are left."""
     rows, stay = data
@@ -490,10 +518,10 @@ def test_many_small_updates_cost_few_digits():
     with float64_always():
         model = Ridge().fit(X[:15_000], y[:15_000])
         assert model.statistics_.precision == "float64"
-        for i in range(15_000, 16_000):
+        for i in range(15_000, 15_400):
             model.partial_fit(X[i : i + 1], y[i : i + 1])
     assert model.certificate_.digits > 11
-    agree(model, Ridge().fit(X[:16_000], y[:16_000]), 1e-12)
+    agree(model, Ridge().fit(X[:15_400], y[:15_400]), 1e-12)
 
 
 def test_precision_follows_the_need():

@@ -160,7 +160,11 @@ def bits(model: KMeans) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])
-def test_iterations_from_files_have_the_bits_of_the_array(clusters, write_parquet, n_jobs):
+def test_iterations_from_files_have_the_bits_of_the_array(
+    clusters, write_parquet, n_jobs, monkeypatch
+):
+    monkeypatch.setattr(suffice.sources.base, "LARGEST_BLOCK", 512)
+    clusters = clusters[:5000]
     reference = KMeans(n_jobs=1, max_iter=15)
     files = suffice.scan(write_parquet({"a": clusters[:, 0], "b": clusters[:, 1]}))
     with warnings.catch_warnings():

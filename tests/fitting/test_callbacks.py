@@ -325,7 +325,11 @@ def test_a_failure_within_a_pipeline(model, rows, unchanged):
     assert recorder.calls[-1][:2] == ("teardown", "Pipeline")
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2], ids=["here", "in processes"])
+@pytest.mark.parametrize(
+    "n_jobs",
+    # For every day, one search in processes is in test_concurrency.
+    [pytest.param(None, id="here"), pytest.param(2, id="in processes", marks=pytest.mark.long)],
+)
 def test_on_a_grid_search(rows, n_jobs):
     recorder = PropagatedRecorder()
     search = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0, 10.0]}, cv=2, n_jobs=n_jobs)

@@ -278,7 +278,7 @@ for fresh in (Ridge(), LinearRegression(n_jobs=2)):
     for fitted in (False, True):
         model = fresh.fit(X[:50], y[:50]) if fitted else fresh
         before = dict(vars(model))
-        threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         began = time.monotonic()
         try:
             model.fit(slow)

@@ -364,7 +364,7 @@ RARE = {
 @pytest.mark.parametrize("params", [{}, {"alpha": 0.0}, {"alpha": 0.3, "min_categories": 6}],
                          ids=str)  # fmt: skip
 def test_leaving_one_out_is_exact(kind, params):
-    X, y = codes(50, d=3, seed=2)
+    X, y = codes(25, d=3, seed=2)
     y[0] = 9  # a class of one row
     X = RARE[kind](X)
     model = CategoricalNB(**params)

@@ -390,7 +390,7 @@ def test_variances_too_small_for_a_density_are_not_certified():
 
 def hard_rows(kind):
     """Classes of one, two and three rows, a constant column, weights, missing cells."""
-    X, y = sample(90, 6)
+    X, y = sample(45, 6)
     y[:6] = [10, 11, 11, 12, 12, 12]
     X[:, 5] = 0.1
     if kind in ("missing", "both"):
@@ -398,7 +398,7 @@ def hard_rows(kind):
         X[y == 11, 3] = [np.nan, 1.0]
         X[y == 12, 0] = np.nan
     weighted = kind in ("weighted", "both")
-    return X, y, np.random.default_rng(2).uniform(0.1, 3, size=90) if weighted else None
+    return X, y, np.random.default_rng(2).uniform(0.1, 3, size=45) if weighted else None
 
 
 @functools.cache
@@ -417,7 +417,15 @@ def fitted_without_each(kind, tied):
 
 
 @pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize("kind", ["plain", "weighted", "missing", "both"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "plain",
+        pytest.param("weighted", marks=pytest.mark.long),
+        pytest.param("missing", marks=pytest.mark.long),
+        "both",
+    ],
+)
 def test_leaving_one_out(kind, tied, monkeypatch):
     X, y, weight = hard_rows(kind)
     model = GaussianNB(tied_variance=tied).fit(X, y, weight)

@@ -242,7 +242,7 @@ WITHOUT = [
 
 def hard_rows(kind):
     """A class of one row, columns that are all zero or all but zero, cells that are missing."""
-    X, y = counts(60)
+    X, y = counts(30)
     y[0] = "ein einziger"
     X[:, 1] = 0
     X[5, 1] = 2
@@ -252,13 +252,21 @@ def hard_rows(kind):
         X = holed(X, 0.2)
         X[y == y[1], 3] = np.nan
         X[1, 3] = 2  # the only value of its class
-    weight = np.random.default_rng(8).choice([0.0, 0.5, 1.0, 2.0], size=60)
+    weight = np.random.default_rng(8).choice([0.0, 0.5, 1.0, 2.0], size=30)
     weight[0] = 2.0
     return X, y, weight if "weighted" in kind else None
 
 
 @layouts
-@pytest.mark.parametrize("kind", ["plain", "weighted", "missing", "missing, weighted"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "plain",
+        pytest.param("weighted", marks=pytest.mark.long),
+        pytest.param("missing", marks=pytest.mark.long),
+        "missing, weighted",
+    ],
+)
 @pytest.mark.parametrize("model", WITHOUT, ids=str)
 def test_leaving_one_out(model, kind, make):
     X, y, weight = hard_rows(kind)
@@ -267,7 +275,7 @@ def test_leaving_one_out(model, kind, make):
         warnings.simplefilter("error")
         fitted = clone(model).fit(X, y, weight)
         found = fitted._leave_one_out(next(as_source(X, y, weight).pieces()).load())
-    there = np.flatnonzero(np.ones(60) if weight is None else weight)
+    there = np.flatnonzero(np.ones(30) if weight is None else weight)
     expected = joint_without_each(model, X, y, weight, rows=there)
     assert not np.isnan(expected).any()
     np.testing.assert_allclose(found[there], expected, rtol=1e-11, atol=1e-11)

@@ -38,6 +38,15 @@ MODELS = {
     ),
 }
 each = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+FAMILIES = ["categorical", "multinomial", "tied", "mixed"]
+family = pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(model, id=name, marks=[] if name in FAMILIES else pytest.mark.long)
+        for name, model in MODELS.items()
+    ],
+)
+"""One of each kind of statistic; a mixed model has the others among its columns."""
 
 
 def counts(n=300, d=5, classes=3, seed=0, share=0.8):
@@ -161,7 +170,7 @@ def test_categorical_steps_are_those_of_indicators():
 # --- what holds for every model --------------------------------------------------------------
 
 
-@each
+@family
 def test_the_log_posterior_never_falls_and_settles(model):
     X, _, labels = counts(150, share=0.6)
     fitted = with_em(model, tol=1e-9, max_iter=2000).fit(X, labels)
@@ -194,7 +203,7 @@ def test_labelled_rows_alone_are_fitted_as_ever(model):
         )
 
 
-@each
+@family
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_files_and_threads_give_the_same_bits(model, tmp_path):
     X, _, labels = counts()
@@ -209,7 +218,7 @@ def test_files_and_threads_give_the_same_bits(model, tmp_path):
         np.testing.assert_array_equal(streamed.predict_proba(X), plain.predict_proba(X))
 
 
-@each
+@family
 def test_a_weight_is_a_number_of_repetitions(model):
     X, _, labels = counts(120, share=0.6)
     weight = np.random.default_rng(0).integers(0, 3, len(X))
@@ -295,7 +304,7 @@ def test_missing_cells_and_new_categories():
 
 
 def test_every_marker():
-    X, _, labels = counts()
+    X, _, labels = counts(100)
     expected = CategoricalNB(unlabelled=-1).fit(X, labels)
     names = np.array(["a", "b", "c"], dtype=object)
     absent = labels < 0
@@ -450,7 +459,7 @@ def test_nan_of_every_precision_marks_missing_labels(kind):
             np.testing.assert_array_equal(model.predict_proba(X), expected)
 
 
-@each
+@family
 def test_a_declared_class_without_labelled_rows(model):
     """It has no probability; with a smoothed prior it has some, and may gain rows."""
     X, _, labels = counts(150, share=0.6)

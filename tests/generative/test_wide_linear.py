@@ -92,9 +92,21 @@ rounded = np.vectorize(lambda x: Fraction(round(x * 2**120), 2**120), otypes=[ob
 """To 36 decimals: else numerators would grow without end."""
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("shrinkage", [0.25, 2.0**-20, 1.0, "auto"])
-@pytest.mark.parametrize("priors", [None, [0.25, 0.25, 0.5]])
+# Each case with one amount, with or without priors, in turn; all of them if long.
+EXACT = [
+    pytest.param(
+        name,
+        shrinkage,
+        priors,
+        marks=[] if (i - j) % 4 == 0 and (i // 4 + j) % 2 == p else pytest.mark.long,
+    )
+    for i, name in enumerate(CASES)
+    for j, shrinkage in enumerate([0.25, 2.0**-20, 1.0, "auto"])
+    for p, priors in enumerate([None, [0.25, 0.25, 0.5]])
+]
+
+
+@pytest.mark.parametrize(("name", "shrinkage", "priors"), EXACT)
 @pytest.mark.usefixtures("_few_are_many")
 def test_lines_and_the_bound_on_their_error(name, shrinkage, priors):
     """Σ is pooled by weight or by priors, w = Σ⁻¹ (μ − x̄), b = −½ w·(μ − x̄) + log π."""
@@ -237,13 +249,13 @@ def test_scikit_learn(solver, amount, priors):
 # --- directions ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("classes", [2, 3, 10, 19])
+@pytest.mark.parametrize("classes", [2, pytest.param(3, marks=pytest.mark.long), 10, 19])
 @pytest.mark.parametrize("amount", [AMOUNTS[1], AMOUNTS[2], AMOUNTS[4]], ids=str)
 def test_classes_that_are_hardly_apart(classes, amount, monkeypatch):
     rng = np.random.default_rng(0)
     y = np.arange(60) % classes
-    rare = (rng.normal(size=(60, 400)) > 1.2).astype(float)
-    for X in (rng.normal(size=(60, 400)), rare):
+    rare = (rng.normal(size=(60, 200)) > 1.2).astype(float)
+    for X in (rng.normal(size=(60, 200)), rare):
         rows, full = both_sides(monkeypatch, X, y, solver="eigen", **amount)
         close(rows.explained_variance_ratio_, full.explained_variance_ratio_, 1e-11)
         same = np.abs(rows.scalings_.T @ full.covariance_ @ full.scalings_)
@@ -253,9 +265,11 @@ def test_classes_that_are_hardly_apart(classes, amount, monkeypatch):
 
 
 @pytest.mark.parametrize("shrinkage", [0.3, "auto"])
-def test_transform_of_more_than_a_thousand_columns(shrinkage):
-    X, y = sample(40, 1200)
-    fresh, _ = sample(30, 1200, seed=7)
+@pytest.mark.parametrize("columns", [320, pytest.param(1200, marks=pytest.mark.long)])
+def test_transform_of_more_columns_than_are_few(shrinkage, columns, monkeypatch):
+    monkeypatch.setattr(many_columns, "WIDE", min(many_columns.WIDE, columns - 1))
+    X, y = sample(40, columns)
+    fresh, _ = sample(30, columns, seed=7)
     ours = LinearDiscriminantAnalysis("eigen", shrinkage).fit(X, y).transform(fresh)
     theirs = peer.LinearDiscriminantAnalysis("eigen", shrinkage).fit(X, y).transform(fresh)
     ours, theirs = ours - ours.mean(axis=0), theirs - theirs.mean(axis=0)
@@ -273,7 +287,7 @@ def test_where_rows_are_not_few(monkeypatch):
 
 
 def test_no_matrix_of_columns_by_columns():
-    X, y = sample(30, 12_000)
+    X, y = sample(30, 6_000)
     LinearDiscriminantAnalysis("eigen", "auto").fit(*sample(30, 1100))  # compiles
     for solver in ("svd", "lsqr", "eigen"):
         for shrinkage in ("auto", 0.1):
@@ -282,7 +296,7 @@ def test_no_matrix_of_columns_by_columns():
             model.predict(X), model.transform(X)
             most = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
-            assert most < 8 * 12_000**2 / 8
+            assert most < 8 * 6_000**2 / 8
             assert model.certificate_.holds
             assert "covariance_" not in vars(model)
 

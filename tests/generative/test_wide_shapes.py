@@ -133,11 +133,16 @@ def test_distances_within_the_span(name):
     agrees(model, within_the_span(*distinct[:2], rows, distinct[2]), rows)
 
 
-@pytest.mark.parametrize("name", CASES[:5])
+BETWEEN = [{"shrinkage": 0.25}, {"reg_param": 0.125}, {"shrinkage": 0.5, "reg_param": 2.0**-20}]
+
+
 @pytest.mark.parametrize(
-    "parameters",
-    [{"shrinkage": 0.25}, {"reg_param": 0.125}, {"shrinkage": 0.5, "reg_param": 2.0**-20}],
-    ids=str,
+    ("name", "parameters"),
+    [
+        pytest.param(name, one, id=f"{name}, {one}", marks=[] if i % 3 == j else pytest.mark.long)
+        for i, name in enumerate(CASES[:5])
+        for j, one in enumerate(BETWEEN)
+    ],
 )
 @pytest.mark.usefixtures("_few_are_many")
 def test_distances_in_all_columns(name, parameters):

@@ -29,7 +29,7 @@ from tests.laws.specimens import (
 from tests.statistics.rows import Rows
 
 every_specimen = pytest.mark.parametrize("specimen", SPECIMENS, ids=str)
-few = settings(max_examples=settings.default.max_examples // 3)
+few = settings(max_examples=settings.default.max_examples // 5)
 
 
 def pieces(draw, block, most=4):
@@ -259,11 +259,11 @@ def test_results_share_no_memory(specimen, data):
 
 @every_specimen
 @given(data=st.data())
-@settings(max_examples=10)
+@settings(max_examples=3)
 def test_a_statistic_travels(specimen, data):
     parts = [specimen.summarize(data.draw(specimen.rows)) for _ in range(2)]
     for statistic in (*parts, specimen.zero(2), specimen.statistic.merge(parts)):
-        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        for protocol in (2, pickle.HIGHEST_PROTOCOL):
             assert_identical(pickle.loads(pickle.dumps(statistic, protocol)), statistic)
         assert_identical(copy.deepcopy(statistic), statistic)
     travelled = [pickle.loads(pickle.dumps(part)) for part in parts]

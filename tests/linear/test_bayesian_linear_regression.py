@@ -338,8 +338,22 @@ def test_little_noise_is_found() -> None:
 # --- predictions ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"noise_variance": 1.2}, {"a0": 3.0, "b0": 2.0}])
-@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(
+    ("options", "intercept"),
+    [
+        ({"noise_variance": 1.2}, False),
+        ({"a0": 3.0, "b0": 2.0}, True),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (
+                ({}, True),
+                ({}, False),
+                ({"noise_variance": 1.2}, True),
+                ({"a0": 3.0, "b0": 2.0}, False),
+            )
+        ),
+    ],
+)
 def test_predictive_distribution_by_drawing(options: dict[str, Any], intercept: bool) -> None:
     X, y = make_rows(20, 2)
     model = BayesianLinearRegression(0.5, fit_intercept=intercept, **options).fit(X, y)
@@ -573,7 +587,7 @@ MODELS = {
 def test_cross_validation_in_one_pass(options: Any, metric: str, splitter: Any) -> None:
     if metric == "r2" and not isinstance(splitter, model_selection.KFold):
         pytest.skip("R² of one row is undefined")
-    X, y = make_rows(40, 3)
+    X, y = make_rows(20, 3)
     model = BayesianLinearRegression(**options)
     ours = suffice.cross_validate(model, X, y, cv=splitter, scoring=metric)
     theirs = model_selection.cross_validate(model, X, y, cv=splitter, scoring=metric)

@@ -42,7 +42,9 @@ def with_threads(threads: int, model: Any, *rows: Any) -> tuple[bytes, bytes, fl
 
 @pytest.mark.parametrize(("columns", "blocks"), [(5, 80), (100, 26), (500, 10)])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_bits_do_not_depend_on_threads(columns: int, blocks: int, weighted: bool) -> None:
+def test_bits_do_not_depend_on_threads(
+    columns: int, blocks: int, weighted: bool, small_blocks: int
+) -> None:
     rows = block_rows(columns) * blocks - 37
     X, y = data(rows, columns)
     weight = (np.arange(rows) % 3).astype(float) if weighted else None

@@ -95,8 +95,17 @@ def test_sparse_rows(fit_intercept):
     np.testing.assert_allclose(found.coef_, exact.coef_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("data", [load_breast_cancer, load_wine], ids=["two", "three"])
-@pytest.mark.parametrize("options", [{}, {"reference_class": 0}], ids=str)
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        pytest.param(load_breast_cancer, {}, id="two"),
+        pytest.param(load_wine, {}, id="three", marks=pytest.mark.long),
+        pytest.param(
+            load_breast_cancer, {"reference_class": 0}, id="first of two", marks=pytest.mark.long
+        ),
+        pytest.param(load_wine, {"reference_class": 0}, id="first of three"),
+    ],
+)
 def test_logistic_regression_as_by_newton(data, options):
     X, y = data(return_X_y=True)
     exact = LogisticRegression(C=0.01, **options).fit(X, y)
@@ -278,13 +287,15 @@ def test_gd_goes_down_row_by_row(diabetes):
 @unproved
 @pytest.mark.parametrize("solver", ["gd", "sgd"])
 @pytest.mark.parametrize("kind", [LinearRegression, Ridge, LogisticRegression])
-def test_bits_are_the_same_from_files_and_at_any_number_of_threads(kind, solver, tmp_path):
-    X, z, _ = normal_rows(n=50_000, d=5)
+def test_bits_are_the_same_from_files_and_at_any_number_of_threads(
+    kind, solver, small_blocks, tmp_path
+):
+    X, z, _ = normal_rows(n=2_500, d=5)
     y = (z > 0).astype(int) if kind is LogisticRegression else z
     frame = pd.DataFrame(X, columns=list("abcde")).assign(y=y)
     for i in range(2):
-        frame.iloc[i * 20_000 : 20_000 + i * 40_000].to_parquet(
-            tmp_path / f"{i}.parquet", row_group_size=3333
+        frame.iloc[i * 1_000 : 1_000 + i * 2_000].to_parquet(
+            tmp_path / f"{i}.parquet", row_group_size=333
         )
     source = suffice.scan(tmp_path / "*.parquet", target="y")
     fits = []

@@ -418,10 +418,10 @@ def test_same_bits_at_any_number_of_threads():
 
 
 @pytest.mark.compiled
-def test_files_give_the_bits_of_arrays(tmp_path):
-    X, y = wavy(rows=17_000, columns=2)
+def test_files_give_the_bits_of_arrays(small_blocks, tmp_path):
+    X, y = wavy(rows=1_700, columns=2)
     table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": y})
-    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=7000)
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=700)
     source = suffice.scan(tmp_path / "rows.parquet", target="y")
     plain, streamed = (LocallyWeightedRegression(0.1) for _ in "ab")
     plain.fit(X, y)

@@ -338,7 +338,9 @@ def many(classes: int = 2) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("kind", ["nonrobust", "HC0", "HC1", "cluster"])
+@pytest.mark.parametrize(
+    "kind", ["nonrobust", pytest.param("HC0", marks=pytest.mark.long), "HC1", "cluster"]
+)
 @pytest.mark.filterwarnings("ignore:Keyword arguments:FutureWarning")
 def test_the_information_is_that_of_the_fit_itself(kind: str) -> None:
     X, y, groups = many()
@@ -406,20 +408,49 @@ FITS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("rows", ["plain", "far", "sparse"])
+@pytest.mark.parametrize("weight", ["none", "counts", "light", "heavy"])
 @pytest.mark.filterwarnings("ignore")
-def test_the_rows_of_a_fit_are_never_refused(name: str) -> None:
-    for n, classes in ((300, 2), (300, 3), (40_000, 2)):
-        X, y, _ = made(n, classes)
-        X[:, 1] = np.where(np.abs(X[:, 1]) > 1, X[:, 1], 0.0)
-        rng = np.random.default_rng(1)
-        weights = (None, rng.integers(0, 3, size=n), 1e-9 * rng.random(n), 1e12 * rng.random(n))
-        for rows in (X, X * [1e-6, 1.0, 1e6] + [1.0, 0.0, 1e8], sparse.csr_array(X)):
-            for weight in weights if n < 1000 else weights[1:2]:
-                model = LogisticRegression(**FITS[name]).fit(rows, y, sample_weight=weight)
-                for _ in ("with the likelihood that the fit kept", "and without it"):
-                    found = model.summary(cov="HC0", X=rows, y=y, sample_weight=weight)
-                    assert found.std_err.shape == found.coef.shape
-                    model._likelihood = None
+def test_the_rows_of_a_fit_are_never_refused(
+    name: str, classes: int, rows: str, weight: str
+) -> None:
+    never_refused(300, name, classes, rows, weight)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("penalised", "loose lbfgs") else pytest.mark.long)
+        for name in FITS
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_the_many_rows_of_a_fit_are_never_refused(name: str) -> None:
+    for rows in ("plain", "far", "sparse"):
+        never_refused(40_000, name, 2, rows, "counts")
+
+
+def never_refused(n: int, name: str, classes: int, kind: str, weights: str) -> None:
+    X, y, _ = made(n, classes)
+    X[:, 1] = np.where(np.abs(X[:, 1]) > 1, X[:, 1], 0.0)
+    rng = np.random.default_rng(1)
+    rows: Any = X
+    if kind == "far":
+        rows = X * [1e-6, 1.0, 1e6] + [1.0, 0.0, 1e8]
+    elif kind == "sparse":
+        rows = sparse.csr_array(X)
+    weight: Any = {
+        "none": None,
+        "counts": rng.integers(0, 3, size=n),
+        "light": 1e-9 * rng.random(n),
+        "heavy": 1e12 * rng.random(n),
+    }[weights]
+    model = LogisticRegression(**FITS[name]).fit(rows, y, sample_weight=weight)
+    for _ in ("with the likelihood that the fit kept", "and without it"):
+        found = model.summary(cov="HC0", X=rows, y=y, sample_weight=weight)
+        assert found.std_err.shape == found.coef.shape
+        model._likelihood = None
 
 
 @pytest.mark.parametrize("n", [400, 40_000])

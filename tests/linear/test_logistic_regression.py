@@ -299,23 +299,24 @@ LARGE = {
 
 @pytest.fixture(scope="module")
 def large():
-    X, y = make(n=90_000, d=6, k=3, noise=2.0)
+    """Ten of the small blocks."""
+    X, y = make(n=5_000, d=6, k=3, noise=2.0)
     return X, np.array(["ä", "b", "c"])[y]
 
 
 @pytest.mark.parametrize("options", LARGE.values(), ids=LARGE)
-def test_files_are_arrays_bit_for_bit(options, large, tmp_path):
+def test_files_are_arrays_bit_for_bit(options, large, small_blocks, tmp_path):
     X, y = large
     weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     table = pa.table({**{f"x{j}": X[:, j] for j in range(6)}, "y": y, "w": weight})
     plain = LogisticRegression(**options).fit(X, y, weight)
-    for n_files in (1, 17):
+    for n_files in (1, 5):
         folder = tmp_path / str(n_files)
         folder.mkdir()
         edges = np.linspace(0, len(y), n_files + 1).astype(int)
         for i in range(n_files):
             part = table.slice(edges[i], edges[i + 1] - edges[i])
-            pq.write_table(part, folder / f"{i:02}.parquet", row_group_size=7001)
+            pq.write_table(part, folder / f"{i:02}.parquet", row_group_size=701)
         source = suffice.scan(f"{folder}/*.parquet", target="y", weight="w")
         model = LogisticRegression(**options).fit(source)
         identical(model, plain)
@@ -325,7 +326,7 @@ def test_files_are_arrays_bit_for_bit(options, large, tmp_path):
 
 
 @pytest.mark.parametrize("options", LARGE.values(), ids=LARGE)
-def test_any_number_of_threads_gives_the_same_bits(options, large):
+def test_any_number_of_threads_gives_the_same_bits(options, large, small_blocks):
     X, y = large
     plain = LogisticRegression(n_jobs=1, **options).fit(X, y)
     identical(LogisticRegression(n_jobs=4, **options).fit(X, y), plain)
@@ -333,7 +334,7 @@ def test_any_number_of_threads_gives_the_same_bits(options, large):
         identical(LogisticRegression(**options).fit(layout, y), plain)
 
 
-def test_two_fits_at_once(large):
+def test_two_fits_at_once(large, small_blocks):
     X, y = large
     plain, models = LogisticRegression().fit(X, y), [LogisticRegression() for _ in range(4)]
     threads = [threading.Thread(target=model.fit, args=(X, y)) for model in models]
@@ -713,8 +714,9 @@ def fit_by_copies(model, X, y):
     ids=str,
 )
 @pytest.mark.parametrize("rows", ["few", "separated", "sparse", "many"])
-def test_passes_can_be_sent_to_other_processes(options, rows, monkeypatch):
-    X, y = make(n=40_000 if rows == "many" else 300, k=3)
+def test_passes_can_be_sent_to_other_processes(options, rows, small_blocks, monkeypatch):
+    many = 3_000 if options else 40_000
+    X, y = make(n=many if rows == "many" else 300, k=3)
     if rows == "separated":
         y = (X[:, 0] > 0).astype(int)
     if rows == "sparse":

@@ -32,16 +32,16 @@ def predictors(X: Any, classes: int, seed: int = 1) -> Any:
     ("n", "p", "classes", "thin", "method"),
     [
         (300, 1500, 3, True, "newton-cg"),
-        (300, 1500, 3, False, "newton-cg"),
+        pytest.param(300, 1500, 3, False, "newton-cg", marks=pytest.mark.long),
         (150, 400, 8, False, "newton-cg"),
         (1000, 182, 10, False, "newton-cg"),
-        (3000, 1200, 2, False, "newton-cg"),
-        (3000, 2000, 2, True, "newton-cg"),
+        pytest.param(3000, 1200, 2, False, "newton-cg", marks=pytest.mark.long),
+        pytest.param(3000, 2000, 2, True, "newton-cg", marks=pytest.mark.long),
         (3000, 3000, 2, True, "newton-cg"),
-        (20_000, 6000, 2, True, "newton-cg"),
+        pytest.param(20_000, 6000, 2, True, "newton-cg", marks=pytest.mark.long),
         (10_000, 1500, 2, True, "quasi-newton"),
-        (20_000, 1000, 3, True, "quasi-newton"),
-        (60_000, 100, 10, False, "quasi-newton"),
+        pytest.param(20_000, 1000, 3, True, "quasi-newton", marks=pytest.mark.long),
+        pytest.param(60_000, 100, 10, False, "quasi-newton", marks=pytest.mark.long),
         (2000, 30, 4, False, "newton"),
     ],
 )
@@ -60,7 +60,13 @@ def test_logistic_regression_arrives(n: int, p: int, classes: int, thin: bool, m
     assert np.abs(residual.sum(axis=0)).max() < 1e-6 * n
 
 
-@pytest.mark.parametrize(("n", "p"), [(3000, 3000), (2500, 2100), (20_000, 6000)])
+@pytest.mark.parametrize(
+    ("n", "p"),
+    [
+        (2500, 2100),
+        *(pytest.param(*shape, marks=pytest.mark.long) for shape in ((3000, 3000), (20_000, 6000))),
+    ],
+)
 def test_poisson_regression_arrives(n: int, p: int) -> None:
     X = rows(n, p, True)
     y = np.random.default_rng(3).poisson(np.exp(0.5 * predictors(X, 1)[:, 0]))

@@ -283,14 +283,14 @@ def test_the_seed_decides():
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("options", [{}, {"early_stopping": True}, {"batch": True}], ids=str)
-def test_bits_are_the_same_from_files_and_at_any_number_of_threads(options, tmp_path):
+def test_bits_are_the_same_from_files_and_at_any_number_of_threads(options, small_blocks, tmp_path):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(70_000, 6))
-    y = np.where(X @ rng.normal(size=6) + rng.normal(size=70_000) > 0, "ja", "nein")
+    X = rng.normal(size=(3_500, 6))
+    y = np.where(X @ rng.normal(size=6) + rng.normal(size=3_500) > 0, "ja", "nein")
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(y=y)
     for i in range(3):
-        frame.iloc[i * 30_000 : (i + 1) * 30_000].to_parquet(
-            tmp_path / f"{i}.parquet", row_group_size=7000 + i
+        frame.iloc[i * 1_500 : (i + 1) * 1_500].to_parquet(
+            tmp_path / f"{i}.parquet", row_group_size=350 + i
         )
     source = suffice.scan(tmp_path / "*.parquet", target="y")
     fits = []

@@ -139,7 +139,14 @@ def test_integral_over_a_line_is_one(name):
     assert mass == pytest.approx(1, abs=1e-8)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "epanechnikov", "linear", "cosine"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "epanechnikov",
+        "linear",
+        *(pytest.param(n, marks=pytest.mark.long) for n in ("gaussian", "cosine")),
+    ],
+)
 def test_integral_over_a_plane_is_one(name):
     """Of one window, whose middle is the origin: a quarter of it, four times."""
     density = KernelDensity(kernel=name, bandwidth=0.8).fit(np.zeros((1, 2)))

@@ -54,20 +54,20 @@ def left_out(model, X, y=None, **options):
 @pytest.mark.parametrize("algorithm", ["brute", "kd_tree"])
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
 @pytest.mark.parametrize("metric", METRICS, ids=str)
-def test_every_row_without_itself(metric, weights, algorithm):
+@pytest.mark.parametrize("k", [1, 4, 9, 12])
+def test_every_row_without_itself(k, metric, weights, algorithm):
     if metric.get("metric") == "cosine":
         algorithm = "brute" if algorithm == "brute" else "auto"
-    X, y, numbers = tied(45)
+    X, y, numbers = tied(30)
     options = {"weights": weights, "algorithm": algorithm, **metric}
-    for k in (1, 4, 9, 12):
-        model = KNeighborsClassifier(k, **options)
-        right = without_each(model, X, y) == y
-        np.testing.assert_array_equal(left_out(model, X, y)["test_score"], right)
-        model = KNeighborsRegressor(k, **options)
-        errors = numbers - without_each(model, X, numbers)
-        found = left_out(model, X, numbers, scoring=NUMBERS)
-        np.testing.assert_array_equal(found[f"test_{NUMBERS[0]}"], -np.square(errors))
-        np.testing.assert_array_equal(found[f"test_{NUMBERS[1]}"], -np.abs(errors))
+    model = KNeighborsClassifier(k, **options)
+    right = without_each(model, X, y) == y
+    np.testing.assert_array_equal(left_out(model, X, y)["test_score"], right)
+    model = KNeighborsRegressor(k, **options)
+    errors = numbers - without_each(model, X, numbers)
+    found = left_out(model, X, numbers, scoring=NUMBERS)
+    np.testing.assert_array_equal(found[f"test_{NUMBERS[0]}"], -np.square(errors))
+    np.testing.assert_array_equal(found[f"test_{NUMBERS[1]}"], -np.abs(errors))
 
 
 def test_rows_at_distance_0_alone_decide():

@@ -29,10 +29,18 @@ from suffice.preprocessing import (
 from suffice.sources import MappedSource, as_source
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _small_blocks():
+    """Several blocks of each file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("suffice.sources.base.LARGEST_BLOCK", 1024)
+        yield
+
+
 @pytest.fixture(scope="module")
 def rides():
     rng = np.random.default_rng(0)
-    n = 34_000
+    n = 5_000
     frame = pd.DataFrame(
         {
             "miles": rng.exponential(3, n).round(1),
@@ -52,7 +60,7 @@ def rides():
 def folder(rides, tmp_path_factory):
     folder = tmp_path_factory.mktemp("rides")
     for i in range(3):
-        rides[i * 12_000 : (i + 1) * 12_000].to_parquet(folder / f"{i}.parquet")
+        rides[i * 1_800 : (i + 1) * 1_800].to_parquet(folder / f"{i}.parquet")
     return folder
 
 

@@ -30,8 +30,8 @@ def make_rows(n: int, d: int, targets: int = 0, seed: int = 0) -> Rows:
 SMALL = make_rows(120, 4)
 """Double-double at once."""
 
-LARGE = make_rows(80_000, 5, seed=1)
-"""In float64, in several blocks."""
+LARGE = make_rows(66_000, 5, seed=1)
+"""In float64, in several blocks: two thirds of them are still too many for double-double."""
 
 
 def agree(ours: Any, theirs: Any, tolerance: float = 1e-10) -> None:

@@ -111,8 +111,20 @@ TWO_PASSES = {
 # --- the same scores -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
-@pytest.mark.parametrize("cv", SPLITTERS.values(), ids=SPLITTERS)
+# Splits know nothing of estimators: each of both is tried at least once, and all pairs if long.
+PAIRS = [
+    pytest.param(
+        estimator,
+        cv,
+        id=f"{name}, {splitter}",
+        marks=[] if i % len(ESTIMATORS) == j else pytest.mark.long,
+    )
+    for i, (splitter, cv) in enumerate(SPLITTERS.items())
+    for j, (name, estimator) in enumerate(ESTIMATORS.items())
+]
+
+
+@pytest.mark.parametrize(("estimator", "cv"), PAIRS)
 def test_every_estimator_with_every_splitter(estimator, cv):
     for scoring, passes in ((["r2", "neg_mean_squared_error"], 1), ("neg_mean_absolute_error", 2)):
         found = both(
@@ -145,16 +157,27 @@ def test_leaving_two_out():
         both(Ridge(), X, y, cv=model_selection.LeavePOut(2), scoring=scoring)
 
 
-@pytest.mark.parametrize("scoring", ONE_PASS.values(), ids=ONE_PASS)
-@pytest.mark.parametrize("rows", [SMALL, LARGE], ids=["small", "large"])
+def small_and_large(scorings, of_many):
+    """All scorings of few rows; of many rows, those that are not like another of them."""
+    few = [pytest.param(scoring, SMALL, id=f"{name}, small") for name, scoring in scorings.items()]
+    return few + [
+        pytest.param(
+            scoring, LARGE, id=f"{name}, large", marks=[] if name in of_many else pytest.mark.long
+        )
+        for name, scoring in scorings.items()
+    ]
+
+
+@pytest.mark.parametrize(("scoring", "rows"), small_and_large(ONE_PASS, ["several"]))
 def test_scores_from_moments(scoring, rows):
     for estimator in (Ridge(), make_pipeline(StandardScaler(), Ridge())):
         found = both(estimator, rows.X, rows.y, scoring=scoring, return_train_score=True)
         assert found.passes_ == 1
 
 
-@pytest.mark.parametrize("scoring", TWO_PASSES.values(), ids=TWO_PASSES)
-@pytest.mark.parametrize("rows", [SMALL, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize(
+    ("scoring", "rows"), small_and_large(TWO_PASSES, ["several", "function of two"])
+)
 def test_scores_from_predictions(scoring, rows):
     if scoring == {"r2", "neg_max_error"}:
         scoring = sorted(scoring)
@@ -162,8 +185,17 @@ def test_scores_from_predictions(scoring, rows):
     assert found.passes_ == 2
 
 
-@pytest.mark.parametrize("cv", [4, SPLITTERS["random few"], SPLITTERS["repeated"]])
-@pytest.mark.parametrize("rows", [SMALL, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize(
+    ("cv", "rows"),
+    [
+        (4, SMALL),
+        (SPLITTERS["repeated"], SMALL),
+        (SPLITTERS["random few"], LARGE),
+        pytest.param(SPLITTERS["random few"], SMALL, marks=pytest.mark.long),
+        pytest.param(4, LARGE, marks=pytest.mark.long),
+        pytest.param(SPLITTERS["repeated"], LARGE, marks=pytest.mark.long),
+    ],
+)
 def test_weights_enter_fits_and_not_scores(cv, rows):
     weight = rows.weight.copy()
     weight[::7] = 0
@@ -187,7 +219,7 @@ def test_a_fold_without_weight():
     both(Ridge(), SMALL.X, SMALL.y, params={"sample_weight": weight})
 
 
-@pytest.mark.parametrize("rows", [make_rows(100, 3, 2), make_rows(50_000, 3, 2)])
+@pytest.mark.parametrize("rows", [make_rows(100, 3, 2), make_rows(40_000, 3, 2)])
 def test_several_targets(rows):
     for estimator in (Ridge(alpha=[0.1, 100.0]), LinearRegression(), ESTIMATORS["scaled"]):
         assert both(estimator, rows.X, rows.y, scoring=ONE_PASS["several"]).passes_ == 1
@@ -370,7 +402,7 @@ def labelled(kind="str", n=300):
 @pytest.mark.parametrize("kind", ["str", "int"])
 def test_naive_bayes(kind):
     X, y = labelled(kind)
-    for scoring in (None, "accuracy", "neg_log_loss", ["balanced_accuracy", "roc_auc_ovr"]):
+    for scoring in (None, ["accuracy", "neg_log_loss", "balanced_accuracy", "roc_auc_ovr"]):
         found = both(GaussianNB(), X, y, scoring=scoring, return_train_score=True)
         assert found.passes_ == 2
     both(GaussianNB(), X, y, cv=model_selection.StratifiedKFold(4, shuffle=True, random_state=0))

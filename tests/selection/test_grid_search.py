@@ -45,8 +45,22 @@ GRIDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("estimator", "grid"), GRIDS.values(), ids=GRIDS)
-@pytest.mark.parametrize("rows", [SMALL, LARGE], ids=["small", "large"])
+OF_MANY_ROWS = ["intercepts", "no penalty", "pipeline"]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "rows"),
+    [pytest.param(*pair, SMALL, id=f"{name}, small") for name, pair in GRIDS.items()]
+    + [
+        pytest.param(
+            *pair,
+            LARGE,
+            id=f"{name}, large",
+            marks=[] if name in OF_MANY_ROWS else pytest.mark.long,
+        )
+        for name, pair in GRIDS.items()
+    ],
+)
 def test_grids(estimator, grid, rows):
     both = {"cv": 4, "return_train_score": True}
     if rows is SMALL:
@@ -72,7 +86,7 @@ def test_grids(estimator, grid, rows):
     ],
 )
 def test_scores_and_refits(scoring, refit, passes):
-    found = both_searches(Ridge(), ALPHAS, SMALL.X, SMALL.y, scoring=scoring, refit=refit)
+    found = both_searches(Ridge(), ALPHAS, SMALL.X, SMALL.y, scoring=scoring, refit=refit, cv=2)
     assert found.passes_ == passes
 
 
@@ -96,10 +110,11 @@ def test_several_targets():
 
 
 def test_weights():
-    for rows in (SMALL, LARGE):
+    several = ["neg_max_error", "neg_mean_absolute_error"]
+    for rows, scorings in ((SMALL, ("neg_max_error", several, two_scores)), (LARGE, (several,))):
         fit = {"sample_weight": rows.weight}
         assert both_searches(Ridge(), ALPHAS, rows.X, rows.y, fit).passes_ == 1
-        for scoring in ("neg_max_error", ["neg_max_error", "neg_mean_absolute_error"], two_scores):
+        for scoring in scorings:
             options = {"scoring": scoring, "refit": False, "return_train_score": True, "cv": 3}
             assert both_searches(Ridge(), ALPHAS, rows.X, rows.y, fit, **options).passes_ == 2
     found = both_searches(SCALED, {"ridge__alpha": [0.1, 1]}, *SMALL[:2],
@@ -153,7 +168,8 @@ def test_the_best_naive_bayes_is_a_whole_model(tmp_path):
 
 def test_searches_at_once():
     def run(_):
-        search = GridSearchCV(Ridge(), ALPHAS, scoring="neg_max_error").fit(LARGE.X, LARGE.y)
+        search = GridSearchCV(Ridge(), ALPHAS, scoring="neg_max_error", cv=3)
+        search.fit(LARGE.X, LARGE.y)
         return search.cv_results_["mean_test_score"]
 
     with ThreadPoolExecutor(4) as pool:
@@ -181,9 +197,10 @@ def test_frames():
 def test_sparse_rows():
     X = sparse.random_array((300, 8), density=0.2, rng=0, format="csr")
     y = X @ np.arange(8.0) + np.random.default_rng(0).normal(size=300)
+    grid = {"alpha": [0.1, 50.0]}
     for form in (X, sparse.coo_array(X), sparse.csc_matrix(X)):
-        assert both_searches(Ridge(), ALPHAS, form, y).passes_ == 1
-    both_searches(Ridge(), ALPHAS, X, y, scoring="neg_max_error")
+        assert both_searches(Ridge(), grid, form, y, cv=3).passes_ == 1
+    both_searches(Ridge(), grid, X, y, scoring="neg_max_error", cv=3)
 
 
 def test_wide_rows_and_other_estimators_are_scikit_learns():
@@ -227,7 +244,7 @@ def test_candidates_that_fail(error_score, scoring):
     refit = "r2" if isinstance(scoring, list) else "mean" if callable(scoring) else True
     found = both_searches(
         Ridge(), grid, SMALL.X, SMALL.y, scoring=scoring, refit=refit, error_score=error_score,
-        return_train_score=True,
+        return_train_score=True, cv=3,
     )  # fmt: skip
     assert found.passes_ == (1 if scoring == "r2" else 2)
 
@@ -279,7 +296,7 @@ def test_a_failed_search_is_as_it_was():
 
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
-    [GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]})],
+    [GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=2)],
     expected_failed_checks=lambda search: {
         "check_supervised_y_2d": "several targets are no error; nor in scikit-learn's own search"
     },

@@ -118,15 +118,18 @@ def test_classifiers(tmp_path, kind):
     X, y = labelled(kind)
     names = {f"x{j}": column for j, column in enumerate(X.T)}
     parquet.write_table(pa.table({**names, "label": y}), tmp_path / "rows.parquet")
-    for scoring in (None, "neg_log_loss", ["accuracy", "roc_auc_ovr"], "balanced_accuracy"):
-        for cv in (None, model_selection.KFold(3), model_selection.StratifiedKFold(3)):
-            source = Counted(suffice.scan(tmp_path / "rows.parquet", target="label"))
-            found = suffice.cross_validate(GaussianNB(), source, scoring=scoring, cv=cv)
-            theirs = model_selection.cross_validate(GaussianNB(), X, y, scoring=scoring, cv=cv)
-            for name in theirs:
-                if name.startswith("test"):
-                    agree(found[name], theirs[name])
-            assert found.passes_ == source.read
+    for scoring, cv in (
+        (None, model_selection.KFold(3)),
+        ("neg_log_loss", model_selection.StratifiedKFold(3)),
+        (["accuracy", "roc_auc_ovr", "balanced_accuracy"], None),
+    ):
+        source = Counted(suffice.scan(tmp_path / "rows.parquet", target="label"))
+        found = suffice.cross_validate(GaussianNB(), source, scoring=scoring, cv=cv)
+        theirs = model_selection.cross_validate(GaussianNB(), X, y, scoring=scoring, cv=cv)
+        for name in theirs:
+            if name.startswith("test"):
+                agree(found[name], theirs[name])
+        assert found.passes_ == source.read
 
 
 def test_binary_scores(tmp_path):

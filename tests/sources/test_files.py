@@ -98,8 +98,18 @@ def write_parts(frame, folder, kind, cuts):
     return folder
 
 
-@pytest.mark.parametrize("kind", WRITERS)
-@pytest.mark.parametrize("n_files", [1, 3, 17])
+@pytest.mark.parametrize(
+    ("n_files", "kind"),
+    [
+        pytest.param(
+            n_files,
+            kind,
+            marks=() if n_files == 3 or kind in ("parquet", "csv", "arrow") else pytest.mark.long,
+        )
+        for n_files in (1, 3, 17)
+        for kind in WRITERS
+    ],
+)
 def test_any_format_and_number_of_files_give_the_blocks_of_the_array(
     read_whole, tmp_path, rides, kind, n_files
 ):
@@ -332,7 +342,10 @@ def test_a_pass_given_up_closes_its_file(tmp_path, rides, kind, monkeypatch):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
-@pytest.mark.parametrize("kind", ["parquet", "plain_csv", "arrow"])
+@pytest.mark.parametrize(
+    "kind",
+    ["parquet", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("plain_csv", "arrow"))],
+)
 def test_a_thousand_files_need_few_handles(tmp_path, kind):
     suffix, write = WRITERS[kind]
     table = pa.table({"x": np.arange(20.0)})

@@ -158,8 +158,17 @@ def test_coverage(interval, least):
     assert hits / 200 >= least
 
 
-@pytest.mark.parametrize("confidence", [0.8, 0.95])
-@pytest.mark.parametrize("interval", ["bernstein", "normal", "clopper-pearson"])
+@pytest.mark.parametrize(
+    ("interval", "confidence"),
+    [
+        ("normal", 0.8),
+        ("clopper-pearson", 0.95),
+        pytest.param("bernstein", 0.8, marks=pytest.mark.long),
+        pytest.param("bernstein", 0.95, marks=pytest.mark.long),
+        pytest.param("normal", 0.95, marks=pytest.mark.long),
+        pytest.param("clopper-pearson", 0.8, marks=pytest.mark.long),
+    ],
+)
 def test_coverage_in_repeated_draws(interval, confidence):
     """400 problems of a known error: as many are covered as such an interval promises.
 

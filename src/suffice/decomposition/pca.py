@@ -23,9 +23,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
+from suffice.decomposition.certificate import Errors
 from suffice.decomposition.more_columns_than_rows import ProductsOfRows
 from suffice.decomposition.projection import Projection
-from suffice.decomposition.proof import Errors
 from suffice.decomposition.scaling import UnitColumns, scaled_scatter
 from suffice.decomposition.spectrum import (
     Spectrum,

@@ -1,8 +1,8 @@
 """What an engine is: where passes run, and the two ways in which it is given work.
 
-Everything else that a fit asks for is made of these (`suffice.engines.passes`, `fold`, `gather`,
-`sweep`), so a result does not depend on the engine.  A source says which engine reads it; its
-default, None, stands for the threads of this process.
+Passes, gathered rows and sweeps are made of these (`suffice.engines.passes`, `gather`, `sweep`),
+so a result does not depend on the engine; a `fold` takes its steps on the calling thread.  A
+source says which engine reads it; its default, None, stands for the threads of this process.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
-from suffice.engines.merging import RUN
+from suffice.engines.merge_tree import RUN
 from suffice.sources.base import Piece, Source
 
 T = TypeVar("T")

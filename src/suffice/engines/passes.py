@@ -1,8 +1,8 @@
 """The verbs of a pass: rows summarised and merged, mapped, or items worked on side by side.
 
 Blocks have fixed boundaries, and their statistics merge in a fixed tree
-(`suffice.engines.merging`).  Which worker did what leaves no trace in the result: it has the same
-bits at any number of threads, and for any source of the same rows.
+(`suffice.engines.merge_tree`).  Which worker did what leaves no trace in the result: it has the
+same bits at any number of threads, and for any source of the same rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.engines.engine import Engine, Item, Stopped
-from suffice.engines.merging import RUN, Statistic, merged
+from suffice.engines.merge_tree import RUN, Statistic, merged
 from suffice.engines.settings import resolve_threads
 from suffice.engines.threads import Threads
 from suffice.sources.base import Block, Piece, Source, block_rows, sparse_block_rows

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.engines.engine import Stopped
-from suffice.engines.merging import Statistic, merged
+from suffice.engines.merge_tree import Statistic, merged
 from suffice.engines.passes import each, in_order
 from suffice.sources.base import Block, Piece, Source, block_rows, sparse_block_rows
 

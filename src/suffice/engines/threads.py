@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TypeVar
 
 from suffice.engines.engine import Engine, Item, Stopped
-from suffice.engines.merging import RUN
+from suffice.engines.merge_tree import RUN
 from suffice.engines.settings import resolve_threads
 from suffice.engines.workers import (
     GivenUp,

@@ -35,11 +35,11 @@ from suffice.ensembles.binary_fits import (
     reads_sources,
     steps,
 )
+from suffice.fitting.all_or_nothing import all_or_nothing
 from suffice.fitting.callbacks import is_watched
 from suffice.fitting.classification import Classifier
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.requests import Found, Pass, Passes, needed
-from suffice.fitting.transaction import all_or_nothing
 from suffice.linear.logistic_regression import LogisticRegression
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source

@@ -36,7 +36,7 @@ from suffice.families.checks import (
     numbers,
     row_of_array,
 )
-from suffice.families.maximum import MaximumLikelihood, certify
+from suffice.families.maximum_likelihood import MaximumLikelihood, certify
 from suffice.families.rows import sums_of
 from suffice.fitting.estimator import callers_level
 from suffice.fitting.files.registry import register

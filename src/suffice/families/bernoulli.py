@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from suffice.families.base import Family
 from suffice.families.checks import plain
-from suffice.families.maximum import MaximumLikelihood
+from suffice.families.maximum_likelihood import MaximumLikelihood
 from suffice.families.sampling import generator, shape_of
 from suffice.numerics.double_double import Array
 from suffice.statistics.exponential_family import SufficientSums

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from suffice.families.base import Family
-from suffice.families.maximum import MaximumLikelihood
+from suffice.families.maximum_likelihood import MaximumLikelihood
 from suffice.fitting.certificate import Certificate
 from suffice.numerics.double_double import Array
 from suffice.statistics.exponential_family import SufficientSums

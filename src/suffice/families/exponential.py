@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from suffice.families.base import Family
 from suffice.families.checks import plain, positive
-from suffice.families.maximum import NO_MAXIMUM, MaximumLikelihood
+from suffice.families.maximum_likelihood import NO_MAXIMUM, MaximumLikelihood
 from suffice.families.sampling import generator, shape_of
 from suffice.numerics.double_double import Array
 from suffice.statistics.exponential_family import SufficientSums

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from suffice.families.base import Family
 from suffice.families.checks import digits_of, plain, positive
-from suffice.families.maximum import NO_MAXIMUM, MaximumLikelihood
+from suffice.families.maximum_likelihood import NO_MAXIMUM, MaximumLikelihood
 from suffice.families.sampling import SMALLEST, generator, log_gamma_variates, shape_of
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.numerics.gamma_functions import (

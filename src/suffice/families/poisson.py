@@ -20,7 +20,7 @@ from scipy.special import gammaln
 
 from suffice.families.base import Family
 from suffice.families.checks import plain
-from suffice.families.maximum import MaximumLikelihood
+from suffice.families.maximum_likelihood import MaximumLikelihood
 from suffice.families.sampling import generator, shape_of
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.numerics.gamma_functions import deviance_term, stirling_remainder

@@ -154,8 +154,9 @@ def delegated(model: Estimator, source: Source, label: str | None) -> Generator[
                 continue
             if isinstance(asked, Keep):
                 running.kept.append(answer)  # one of many parts: it lets go of its own
-            running.note(asked, answer, objective_of(asked, answer), time.perf_counter() - began)
+            objective = objective_of(asked, answer)
             running.send(answer)
+            running.note(asked, answer, objective, time.perf_counter() - began)
         model._adopt_found(running.result, running.trace)
     finally:
         running.close()

@@ -30,6 +30,7 @@ from sklearn.utils.validation import (
 
 from suffice.engines.passes import map_rows, reduce
 from suffice.engines.workers import one_blas_thread
+from suffice.fitting.all_or_nothing import all_or_nothing
 from suffice.fitting.callbacks import CallbackSupportMixin, FitTask, fit_task, with_callbacks
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.driver import completed, driven
@@ -43,7 +44,6 @@ from suffice.fitting.inputs import (
 )
 from suffice.fitting.requests import Found, Passes
 from suffice.fitting.trace import Trace
-from suffice.fitting.transaction import all_or_nothing
 from suffice.sources import Block, Source, as_source
 from suffice.sources.finite import NotFinite, within_range
 from suffice.sources.memory.frames import is_frame

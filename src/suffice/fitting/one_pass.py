@@ -27,13 +27,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.workers import one_blas_thread
+from suffice.fitting.all_or_nothing import all_or_nothing
 from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, rounded_down
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.files.registry import register
-from suffice.fitting.merging import merge
+from suffice.fitting.merging_models import merge
 from suffice.fitting.requests import Found, Pass, Passes, needed
 from suffice.fitting.trace import Trace
-from suffice.fitting.transaction import all_or_nothing
 from suffice.numerics.double_double import DoubleDouble
 from suffice.sources import Block, Source
 from suffice.statistics.moments.full import Moments, Precision

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from suffice.fitting.categories import is_missing, whole_numbers
 from suffice.fitting.inputs import refuse_strangers, without_absent
-from suffice.fitting.rounded import refuse_rounded, rounds_integers
+from suffice.fitting.rounded_integers import refuse_rounded, rounds_integers
 from suffice.fitting.tables import has_large, table_of, with_gaps
 from suffice.sources import Block, Columns, Source, as_source
 from suffice.sources.memory.frames import is_frame

@@ -25,12 +25,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from suffice.engines.workers import one_blas_thread
+from suffice.fitting.all_or_nothing import all_or_nothing
 from suffice.fitting.callbacks import FitTask
 from suffice.fitting.classification import Classifier, labels_of
 from suffice.fitting.driver import driven
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.requests import Found, Pass, Passes, needed
-from suffice.fitting.transaction import all_or_nothing
 from suffice.linear.solvers.class_targets import class_codes, class_weights, encode
 from suffice.linear.solvers.perceptron_epochs import Trained, Training, certificate, split
 from suffice.linear.solvers.perceptron_rule import PerceptronRule, Separation, Weights

@@ -17,8 +17,8 @@ from sklearn.compose import make_column_selector
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from suffice.fitting.all_or_nothing import all_or_nothing
 from suffice.fitting.estimator import Estimator
-from suffice.fitting.transaction import all_or_nothing
 from suffice.fitting.transforming import SourceTransformer
 from suffice.sources import Columns, MappedSource, Source
 from suffice.sources.memory.mixed import NUMBER, TEXT, kinds_of

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from suffice.fitting.categories import aligned, common_form, shown
 from suffice.fitting.files.registry import register
 from suffice.fitting.one_pass import Solved
-from suffice.fitting.rounded import refuse_rounded, rounds_integers
+from suffice.fitting.rounded_integers import refuse_rounded, rounds_integers
 from suffice.fitting.tables import Table, has_large, table_of
 from suffice.preprocessing.grouping import CategoryGroups, Codes, grouped, listed, rare, with_drop
 from suffice.preprocessing.transformer import Transformer, exactly, has_cells

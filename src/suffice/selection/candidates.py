@@ -17,7 +17,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
 from suffice.fitting.files.registry import may_be_saved, saved_private
-from suffice.fitting.merging import same_value
+from suffice.fitting.merging_models import same_value
 from suffice.fitting.one_pass import OnePass
 from suffice.fitting.trace import Trace
 from suffice.preprocessing import StandardScaler

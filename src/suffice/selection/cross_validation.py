@@ -16,8 +16,8 @@ from sklearn.utils import indexable
 
 from suffice.selection.candidates import Candidate, prepared
 from suffice.selection.folds import Folds
+from suffice.selection.folds_in_one_pass import ScikitLearns
 from suffice.selection.leave_one_out import LeaveOneOut, can_leave_one_out, scores_of_rows
-from suffice.selection.search import ScikitLearns
 from suffice.selection.sklearn_parts import (
     aggregate_score_dicts,
     insert_error_scores,

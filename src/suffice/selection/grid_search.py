@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import indexable
 
-from suffice.fitting.transaction import all_or_nothing
+from suffice.fitting.all_or_nothing import all_or_nothing
 from suffice.selection.candidates import prepared
-from suffice.selection.search import ScikitLearns
+from suffice.selection.folds_in_one_pass import ScikitLearns
 from suffice.selection.sklearn_parts import (
     insert_error_scores,
     is_multimetric,

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.base import clone
 
 from suffice.selection.candidates import Prepared
+from suffice.selection.fits_in_step import SharedPasses, can_share
 from suffice.selection.folds import Folds
+from suffice.selection.folds_in_one_pass import OnePassSearch
 from suffice.selection.held_out import check_scorer
 from suffice.selection.k_fits import KFits
-from suffice.selection.search import OnePassSearch
-from suffice.selection.shared_passes import SharedPasses, can_share
 from suffice.selection.splitting import survey
 from suffice.sources import Source
 

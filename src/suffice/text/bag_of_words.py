@@ -29,11 +29,11 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from suffice.fitting.all_or_nothing import all_or_nothing
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.files.registry import register, register_model
-from suffice.fitting.merging import same_value
+from suffice.fitting.merging_models import same_value
 from suffice.fitting.one_pass import OnePass, Solved
-from suffice.fitting.transaction import all_or_nothing
 from suffice.sources import Block
 from suffice.statistics.counts.words import WordCounts
 from suffice.statistics.moments.full import Precision

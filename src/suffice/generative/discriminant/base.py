@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from suffice.fitting.all_or_nothing import all_or_nothing
 from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_within, rounded_down
 from suffice.fitting.classification import Classifier
 from suffice.fitting.files.registry import register
 from suffice.fitting.one_pass import OnePass, Solved
 from suffice.fitting.requests import Found, Gather, Pass, Passes, needed
-from suffice.fitting.transaction import all_or_nothing
 from suffice.generative.base import (
     leave_one_out_of_block,
     leaves_one_out,

@@ -43,6 +43,7 @@ from scipy.sparse import issparse
 
 from suffice.bayes import DirichletCategorical
 from suffice.engines.passes import map_rows
+from suffice.fitting.all_or_nothing import all_or_nothing
 from suffice.fitting.classification import Classifier
 from suffice.fitting.em import EM_STEP
 from suffice.fitting.one_pass import OnePass, Solved
@@ -54,7 +55,6 @@ from suffice.fitting.text_columns import (
     text_source,
     unless_rounded,
 )
-from suffice.fitting.transaction import all_or_nothing
 from suffice.generative.base import (
     leave_one_out_of_block,
     leaves_one_out,

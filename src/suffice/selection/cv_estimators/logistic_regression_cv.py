@@ -19,8 +19,8 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from suffice.fitting.all_or_nothing import all_or_nothing
 from suffice.fitting.certificate import Certificate
-from suffice.fitting.transaction import all_or_nothing
 from suffice.linear.logistic_regression import METHODS, LogisticRegression
 from suffice.numerics.double_double import Array
 from suffice.selection.strategy import plan, readable_again

@@ -21,8 +21,8 @@ from sklearn.utils.validation import column_or_1d
 
 from suffice.engines.gather import gather
 from suffice.engines.workers import one_blas_thread
+from suffice.fitting.all_or_nothing import all_or_nothing
 from suffice.fitting.regression import Line
-from suffice.fitting.transaction import all_or_nothing
 from suffice.linear.elastic_net import ElasticNet
 from suffice.linear.lasso_solvers.from_columns import targets_of_rows
 from suffice.linear.lasso_solvers.from_moments import targets_of
@@ -31,8 +31,8 @@ from suffice.linear.lasso_solvers.sparse_solution import SparseSolution, Strengt
 from suffice.numerics.double_double import Array
 from suffice.selection.candidates import Candidate, dressed
 from suffice.selection.cv_estimators.chosen import ChosenModel
+from suffice.selection.folds_in_one_pass import OnePassSearch, ScikitLearns
 from suffice.selection.scoring import residuals
-from suffice.selection.search import OnePassSearch, ScikitLearns
 from suffice.selection.splitting import survey
 from suffice.selection.strategy import holds_statistics, readable_again
 from suffice.sources import Block, Source

@@ -20,8 +20,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from suffice.engines.passes import map_rows
 from suffice.engines.workers import one_blas_thread
+from suffice.fitting.all_or_nothing import all_or_nothing
 from suffice.fitting.regression import as_columns
-from suffice.fitting.transaction import all_or_nothing
 from suffice.linear.ridge import Ridge
 from suffice.numerics.double_double import Array
 from suffice.selection.cv_estimators.chosen import ChosenModel

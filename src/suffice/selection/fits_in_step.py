@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from suffice.engines.workers import one_blas_thread
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.shared_passes import SharedColumns, in_step, on_some_rows
 from suffice.selection.candidates import is_as_we_wrote_it
@@ -22,7 +23,9 @@ class SharedPasses(KFits):
         began, n_splits = time.perf_counter(), self.folds.n_splits
         masks = [self._mask(split) for split in range(n_splits)]
         source = self._watched()
-        with closing(SharedColumns(source, self.candidates[0]._n_jobs())) as columns:
+        n_jobs = self.candidates[0]._n_jobs()
+        # Held from the start: a fit may solve what it asks of its own rows when it is made.
+        with one_blas_thread(), closing(SharedColumns(source, n_jobs)) as columns:
             fits = [
                 [on_some_rows(clone(candidate), source, mask, columns) for mask in masks]
                 for candidate in self.candidates
