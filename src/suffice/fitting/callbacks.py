@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -27,29 +28,19 @@ class FitTask:
         self.context, self.arguments = context, arguments
 
     @contextmanager
-    def one_pass(self, asked: Request) -> Iterator[PassOutcome]:
+    def one_pass(self, asked: Request) -> Iterator[SimpleNamespace]:
         """Announce a step, unless it has no name."""
-        outcome = PassOutcome()
+        outcome = SimpleNamespace(stop=False)  # whether a callback asks to stop after it
         if self.context is None or asked.step is None:
             yield outcome
             return
-        learned = getattr(asked, "learned", None) or _unknown
+        learned = getattr(asked, "learned", None) or (lambda: None)
         context = self.context.subcontext(task_name="pass")
         context.call_on_fit_task_begin(**self.arguments)
         yield outcome
         outcome.stop = context.call_on_fit_task_end(
             **self.arguments, reconstruction_attributes=learned
         )
-
-
-def _unknown() -> None:
-    """What a model has learned, where a method does not tell."""
-
-
-class PassOutcome:
-    """Whether a callback asked, at the end of a pass, to stop."""
-
-    stop = False
 
 
 def is_watched(model: Any) -> bool:

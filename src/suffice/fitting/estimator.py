@@ -52,6 +52,12 @@ INSIDE = ("suffice.", "sklearn.callback")
 """Modules whose lines a warning does not point at: ours, and what decorates `fit`."""
 
 
+PLAIN, MOST_VALID = (bool, int, float, str, type(None)), 4096
+"""Types whose values are told by themselves, and how many sets of parameters are remembered."""
+
+_valid: set[Any] = set()
+
+
 class Estimator(CallbackSupportMixin, BaseEstimator):
     """Base of all models: sources, passes, the certificate, saving.
 
@@ -90,6 +96,15 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         if "_param_names" not in cls.__dict__:
             cls._param_names = tuple(super()._get_param_names())
         return list(cls._param_names)
+
+    def _validate_params(self) -> None:
+        # Plain values that were found valid are not checked again: a tenth of a small fit.
+        values = [getattr(self, name) for name in self._get_param_names()]
+        key = (type(self), *((type(value), value) for value in values if type(value) in PLAIN))
+        if len(key) <= len(values) or key not in _valid:
+            super()._validate_params()
+            if len(_valid) < MOST_VALID:
+                _valid.add(key)
 
     # --- fitting --------------------------------------------------------------------------
 

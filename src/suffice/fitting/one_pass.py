@@ -120,9 +120,8 @@ class OnePass(Estimator):
         precisions: tuple[Precision, ...] = ("float64", "double-double")
         for precision in precisions[self._always_exact(source) :]:
             summarize = partial(self._summarize, precision=precision)
-            statistic = yield from needed(
-                Pass(partial(_named, precision=precision), summarize, learned=learned)
-            )
+            name = lambda found, p=precision: f"{type(found).__name__.lower()} in {p}"  # noqa: E731
+            statistic = yield from needed(Pass(name, summarize, learned=learned))
             solved = self._solve(statistic, final=precision == "double-double")
             if solved is not None:
                 break
@@ -381,8 +380,3 @@ class OnePass(Estimator):
     def _leave_one_out_of_all(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Targets and such predictions of all rows; None if it does not keep them."""
         return None
-
-
-def _named(statistic: Any, precision: Precision) -> str:
-    """What the trace calls the pass that made a statistic."""
-    return f"{type(statistic).__name__.lower()} in {precision}"
