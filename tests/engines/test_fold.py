@@ -253,3 +253,17 @@ print(json.dumps(answers))
 """
     )
     assert answers == [[[3], True]] * 4
+
+
+def test_each_block_is_shuffled_in_an_order_of_its_own():
+    source = suffice.sources.ArraySource(np.arange(3 * 16384.0)[:, None])
+    orders = {}
+
+    def take(state, block):
+        orders[block.start] = (block.X[:, 0] - block.start).tolist()
+        return state
+
+    fold(source, take, None, seed=0)
+    assert len(orders) == 3
+    assert all(sorted(order) == list(range(16384)) for order in orders.values())
+    assert len({tuple(order) for order in orders.values()}) == 3
