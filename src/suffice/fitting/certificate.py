@@ -10,7 +10,7 @@ import numpy as np
 
 from suffice.fitting.files.registry import register
 
-ENOUGH_DIGITS = 8.0
+ENOUGH_DIGITS = 6.0
 """Digits that a fit must guarantee: with fewer in float64 it is made again in double-double."""
 
 MOST_DIGITS = 15.6

@@ -17,7 +17,7 @@ from __future__ import annotations
 import copy
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -32,7 +32,7 @@ from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, rounded_down
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.files.registry import register
 from suffice.fitting.merging_models import merge
-from suffice.fitting.requests import Found, Pass, Passes, needed
+from suffice.fitting.requests import Found, Pass, Passes, Request, needed
 from suffice.fitting.trace import Trace
 from suffice.numerics.double_double import DoubleDouble
 from suffice.sources import Block, Source
@@ -69,6 +69,11 @@ class Solved(NamedTuple):
         """Itself; None, which asks for double-double, where float64 guarantees too few digits."""
         few = precision == "float64" and self.certificate.digits < ENOUGH_DIGITS
         return None if few and not final else self
+
+
+Refined = Callable[[Any, Callable[[], Any]], Generator[Request, Any, Solved | None]]
+"""From a statistic in float64 that does not suffice, and what callbacks may see, to a solution by
+further requests, or None."""
 
 
 class OnePass(Estimator):
@@ -110,6 +115,10 @@ class OnePass(Estimator):
         return n_rows is not None and n_rows * n_columns**2 <= work and n_columns <= columns
 
     def _passes(self, source: Source) -> Passes:
+        return self._from_statistic(source)
+
+    def _from_statistic(self, source: Source, refined: Refined | None = None) -> Passes:
+        """Solve in float64, where that does not suffice refine it, and else in double-double."""
         # The statistic of an earlier fit must not outlive it.
         self.__dict__.pop("statistics_", None)
         solved: Solved | None = None
@@ -123,6 +132,8 @@ class OnePass(Estimator):
             name = lambda found, p=precision: f"{type(found).__name__.lower()} in {p}"  # noqa: E731
             statistic = yield from needed(Pass(name, summarize, learned=learned))
             solved = self._solve(statistic, final=precision == "double-double")
+            if solved is None and refined is not None:
+                solved = yield from refined(statistic, learned)
             if solved is not None:
                 break
         return self._found(statistic, solved)
@@ -194,7 +205,7 @@ class OnePass(Estimator):
 
     @all_or_nothing
     def forget(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, digits: float = 8
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, digits: float = 6
     ) -> Self:
         """Unlearn rows, as if they had never been there.
 
@@ -210,7 +221,7 @@ class OnePass(Estimator):
             Their target, as it was.  None if `X` is a source.
         sample_weight : array of shape (rows,), optional
             Their weights, as they were.
-        digits : float, default=8
+        digits : float, default=6
             Decimal digits that must be guaranteed afterwards.
 
         Returns

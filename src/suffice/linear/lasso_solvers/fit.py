@@ -34,6 +34,7 @@ class CoordinateDescentMinimiser:
     """
 
     takes_positive = True
+    refines = False
 
     def wants_moments(self, model: Any, source: Source) -> bool | None:
         if model.solver == "moments" and source.n_columns > MOST_COLUMNS:

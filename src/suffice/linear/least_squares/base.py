@@ -9,7 +9,8 @@ many columns and fewer rows, or too many columns for a matrix of columns by colu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
@@ -18,15 +19,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.fitting.one_pass import LARGEST_KEPT_STATISTIC, OnePass, Solved
 from suffice.fitting.regression import Line, Regressor, as_columns
-from suffice.fitting.requests import Passes
-from suffice.linear.least_squares.fit import LeastSquaresMinimiser
+from suffice.fitting.requests import Passes, Request
+from suffice.linear.least_squares.fit import LeastSquaresMinimiser, adopted
 from suffice.linear.least_squares.leave_one_out import leave_one_out
 from suffice.linear.least_squares.many_penalties import solve_grid
 from suffice.linear.least_squares.normal_equations import (
     NormalEquations,
     normal_equations,
 )
-from suffice.linear.least_squares.solve import LeastSquaresSolution
+from suffice.linear.least_squares.refinement import about_its_solution
+from suffice.linear.least_squares.solve import (
+    LeastSquaresSolution,
+    joined,
+    solve_if_accurate,
+)
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
 from suffice.statistics.moments.full import NOTHING, Moments, Precision
@@ -52,9 +58,12 @@ class Minimiser(Protocol):
     ----------
     takes_positive : bool
         Whether coefficients may be asked not to be negative.
+    refines : bool
+        Whether a pass over the residuals of its solution leads to a better one.
     """
 
     takes_positive: bool
+    refines: bool
 
     def wants_moments(self, model: Any, source: Source) -> bool | None:
         """Whether the user asks for the moments of all columns; None leaves it to the shape."""
@@ -128,11 +137,21 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
 
     def _passes(self, source: Source) -> Passes:
         if self._joins_folds(source):
-            return super()._passes(source)
+            return self._from_statistic(source, partial(self._refined, sparse=source.sparse))
         # The statistic of an earlier fit must not outlive it.
         self.__dict__.pop("statistics_", None)
         few_rows = source.count_rows() < MOST_COLUMNS
         return self._minimiser.without_moments(self, source, few_rows)
+
+    def _refined(
+        self, moments: Moments, learned: Callable[[], Any], sparse: bool
+    ) -> Generator[Request, Any, Solved | None]:
+        """A solution from float64 moments and a pass over its residuals, where that suffices."""
+        if self._wants_more_digits(moments) or not self._minimiser.refines:
+            return None
+        equations = self._equations(moments)
+        about = yield from about_its_solution(self._solve_each, equations, sparse, learned)
+        return None if about is None else self._from_equations(about, solve_if_accurate)
 
     def _joins_folds(self, source: Source) -> bool:
         wanted = self._minimiser.wants_moments(self, source)
@@ -163,6 +182,13 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
         if not final and self._wants_more_digits(moments):
             return None
         return self._minimiser.from_moments(self, moments, final)
+
+    def _from_equations(self, equations: NormalEquations, solver: Any) -> Solved | None:
+        """Set the parameters by the normal equations; None where the solver gives none."""
+        solutions = self._solve_each(equations, solver)
+        if any(solution is None for solution in solutions):
+            return None
+        return adopted(self, joined(solutions))
 
     def _equations(self, moments: Moments) -> NormalEquations:
         return normal_equations(moments, self._n_targets(), self._fitted_intercept)

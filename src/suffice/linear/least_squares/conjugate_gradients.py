@@ -107,7 +107,7 @@ def conjugate_gradients(
         rank=None,
         condition=float("nan"),
         error=float("nan"),
-        digits=float("nan"),
+        coefficient_digits=float("nan"),
         stationarity=stationarity,
         method=f"conjugate gradients, {steps} steps",
         proved=stationarity <= min(10 * tolerance, PROVED_ERROR),

@@ -26,7 +26,6 @@ from suffice.linear.least_squares.many_penalties import lines_of
 from suffice.linear.least_squares.more_columns_than_rows import solve_on_rows
 from suffice.linear.least_squares.solve import (
     LeastSquaresSolution,
-    joined,
     solve,
     solve_if_accurate,
 )
@@ -40,16 +39,16 @@ class LeastSquaresMinimiser:
     """Least squares, perhaps with a squared penalty; see `Minimiser` in the base."""
 
     takes_positive = False
+    refines = True
 
     def wants_moments(self, model: Any, source: Source) -> bool | None:
         return False if _descends(model) else None
 
     def from_moments(self, model: Any, moments: Moments, final: bool) -> Solved | None:
-        solver = solve if final else solve_if_accurate
-        solutions = model._solve_each(model._equations(moments), solver)
-        if any(solution is None for solution in solutions):
-            return None
-        return adopted(model, joined(solutions))
+        solved: Solved | None = model._from_equations(
+            model._equations(moments), solve if final else solve_if_accurate
+        )
+        return solved
 
     def without_moments(self, model: Any, source: Source, few_rows: bool) -> Passes:
         if _descends(model):
@@ -120,6 +119,7 @@ def certificate(solution: LeastSquaresSolution, n_columns: int) -> Certificate:
         )
     measures = {
         "digits": solution.digits,
+        "coefficient_digits": solution.coefficient_digits,
         "error": solution.error + UNIT,
         "condition": solution.condition,
         "rank": float(solution.rank or 0),

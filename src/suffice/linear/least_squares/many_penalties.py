@@ -1,9 +1,11 @@
 """Least squares for many penalties at once, from the same moments.
 
 The systems (Sxx + diag λ) θ = Sxy for each λ of a list are scaled to a diagonal of ones,
-inverted together in float64 and refined once.  Each solution is kept only if the bound of
-`suffice.linear.least_squares.solve` on its error, evaluated here for all of them together,
-is as good as a single fit in float64 must be; the others are solved one by one.
+inverted together in float64 and refined once.  They are here for what they predict, so it is
+the error of that which is bounded: with E the error of a system at its solution (see
+`suffice.linear.least_squares.solve`), predictions of the fitted rows err by X A⁻¹E, whose length
+is √(Eᵀ A⁻¹ E) at most.  Six digits of the target's deviation are enough; where they are not
+there, a solution is sought by itself.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from suffice.fitting.regression import Line
 from suffice.linear.least_squares.normal_equations import NormalEquations, normal_equations, rounded
-from suffice.linear.least_squares.solve import ACCEPTED_ERROR, solve, solve_if_accurate
+from suffice.linear.least_squares.solve import PROVED_ERROR, solve, solve_if_accurate
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.statistics.moments.full import Moments
 
@@ -123,10 +125,12 @@ def solve_together(equations: NormalEquations, penalties: Array) -> list[Line | 
     pull = np.einsum("cd,cdt->ct", g, size) + np.sqrt(equations.y_magnitude)
     error = equations.error_unit * g[:, :, None] * pull[:, None, :]
     error += 4 * d * UNIT * size.sum(axis=1, keepdims=True)
-    bound = np.abs(inverse) @ error
-    largest = size.max(axis=1, initial=0.0)
-    relative = bound.max(axis=1, initial=0.0) / np.where(largest > 0, largest, 1.0)
+    amplified = np.abs(inverse)
+    predicted = np.sqrt((error * (amplified @ error)).sum(axis=1))
+    accurate = (predicted <= PROVED_ERROR * np.sqrt(equations.total.hi)).all(axis=1)
+    # To first order, which holds where the errors leave the system as it is.
+    share = np.einsum("cd,cde,ce->c", g, amplified, g) * equations.error_unit
+    accurate &= share <= 0.25
     theta = x * scale[:, :, None]
     intercepts = equations.y_mean.hi - np.einsum("d,cdt->ct", equations.x_mean.hi, theta)
-    accurate = (relative <= ACCEPTED_ERROR / 10).all(axis=1)
     return [Line(theta[c], intercepts[c]) if good else None for c, good in enumerate(accurate)]

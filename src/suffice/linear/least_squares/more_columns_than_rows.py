@@ -26,11 +26,11 @@ from suffice.engines.passes import each_chunk
 from suffice.fitting.regression import as_columns
 from suffice.linear.least_squares.conjugate_gradients import centred_squares
 from suffice.linear.least_squares.solve import (
-    ACCEPTED_ERROR,
     PROVED_ERROR,
     LeastSquaresSolution,
-    digits,
+    digits_of_each,
     joined,
+    relative_error,
 )
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.numerics.positive_definite import factorize
@@ -96,7 +96,7 @@ def _by_cholesky(
     amplified = inverse @ g
     shrink = 1 - unit * float(g @ amplified)
     bound = unit * np.outer(amplified, g @ np.abs(z) + np.abs(Y / scale[:, None]).max(axis=0))
-    if shrink < 0.5 or not (bound.max() <= 1e3 * ACCEPTED_ERROR * np.abs(z).max() or not z.any()):
+    if shrink < 0.5 or not (bound.max() <= PROVED_ERROR * np.abs(z).max() or not z.any()):
         return None
     norm = np.abs(K / np.outer(scale, scale)).sum(axis=0).max()
     condition = float(np.sqrt(norm * inverse.sum(axis=0).max()))
@@ -250,8 +250,11 @@ class CentredRows:
         fitted = self._fitted(coef)
         residual = Y - fitted
         squares = np.square(residual).sum(axis=0)
-        largest = np.abs(coef).max(axis=0, initial=0.0)
-        error = float((coef_bound.max(axis=0) / np.where(largest > 0, largest, 1.0)).max())
+        deviation = np.sqrt(self.variance() + (0 if self.centred else self.true_mean**2))
+        y_deviation = np.linalg.norm(Y, axis=0) / np.sqrt(self.weight)
+        error = relative_error(
+            coef, coef_bound, intercept, intercept_bound, deviation, y_deviation
+        )
         slope, terms = self.transposed(residual, np.abs(Y) + np.abs(fitted))
         gradient = np.abs(slope - penalty[:, None] * coef)
         return LeastSquaresSolution(
@@ -262,9 +265,9 @@ class CentredRows:
             rank=self.n_columns if penalty.any() else rank,
             condition=condition,
             error=error,
-            digits=min(
-                digits(DoubleDouble.of(coef), coef_bound),
-                digits(DoubleDouble.of(intercept), intercept_bound),
+            coefficient_digits=min(
+                digits_of_each(DoubleDouble.of(coef), coef_bound),
+                digits_of_each(DoubleDouble.of(intercept), intercept_bound),
             ),
             stationarity=float((gradient / np.where(terms > 0, terms, 1.0)).max()),
             method=method,

@@ -9,6 +9,11 @@ With the centred moments of (x, y) the solution is
 where diag λ is a prior's pseudo-statistic (`suffice.bayes.priors.scatter`);
 without an intercept the moments about zero take their place.  The system is scaled by
 powers of two to a diagonal near 1, which rounds nothing.
+
+**About a line.**  With coefficients θ₀ at hand, the residuals r take the place of the target
+(`Remainder`): what θ₀ is short of the solution solves
+
+    (Sxx + diag λ) (θ − θ₀) = Sxr − λ θ₀.
 """
 
 from __future__ import annotations
@@ -32,6 +37,40 @@ called dependent when nothing but noise remains of it: 1024 roundings of its val
 
 
 @dataclass(frozen=True)
+class Remainder:
+    """The right side of the equations about a line, and the errors in it.
+
+    Attributes
+    ----------
+    start : array of shape (columns, targets)
+        θ₀.
+    B : DoubleDouble of shape (columns, targets)
+        Products of the columns and the residuals.
+    total : DoubleDouble of shape (targets,)
+        Squares of the residuals.
+    row_error : array of shape (targets,)
+        Bound on √Σ w δr², where δr are the errors with which the residuals were formed.
+    product_error : array of shape (columns, targets)
+        Bound on the error of B besides those.
+    """
+
+    start: Array
+    B: DoubleDouble
+    total: DoubleDouble
+    row_error: Array
+    product_error: Array
+
+    def for_target(self, one: slice) -> Remainder:
+        return Remainder(
+            self.start[:, one],
+            self.B[:, one],
+            self.total[one],
+            self.row_error[one],
+            self.product_error[:, one],
+        )
+
+
+@dataclass(frozen=True)
 class NormalEquations:
     """The system A θ = B that the moments stand for, and its surroundings.
 
@@ -51,6 +90,8 @@ class NormalEquations:
     x_scatter : array or DoubleDouble of shape (columns,)
         Second moments of the columns about their means in either case.
     total_weight : DoubleDouble scalar
+    remainder : Remainder, optional
+        What a line leaves of the targets: then the solution is sought from there.
     """
 
     A: Array | DoubleDouble
@@ -64,6 +105,7 @@ class NormalEquations:
     x_scatter: Array | DoubleDouble
     total_weight: DoubleDouble
     error_unit: float
+    remainder: Remainder | None = None
 
     @property
     def weight(self) -> float:
@@ -82,7 +124,13 @@ class NormalEquations:
             total=self.total[one],
             y_mean=self.y_mean[one],
             y_magnitude=self.y_magnitude[one],
+            remainder=None if self.remainder is None else self.remainder.for_target(one),
         )
+
+    @property
+    def y_deviation(self) -> Array:
+        """Deviations of the targets, from their means if there is an intercept."""
+        return np.sqrt(np.maximum(self.total.hi, 0.0) / self.weight)
 
 
 def normal_equations(moments: Moments, n_targets: int, fit_intercept: bool) -> NormalEquations:
@@ -148,7 +196,21 @@ class ScaledEquations:
         # Twice by its root: the square may be beyond float64's range.
         self.penalty = _times(_times(self.penalty, 1 / self.scale), 1 / self.scale)
         self.A = _times(_times(A, 1 / self.scale[:, None]), 1 / self.scale)
-        self.B = DoubleDouble.of(equations.B)[active].scaled(1 / self.scale[:, None])
+        unscale = 1 / self.scale[:, None]
+        B, self.total = DoubleDouble.of(equations.B), equations.total
+        self.y_error = np.sqrt(equations.y_magnitude)
+        rest = self.remainder = equations.remainder
+        if rest is not None:
+            B = rest.B
+        self.B = B[active].scaled(unscale)
+        if rest is not None:
+            start = rest.start[active] * self.scale[:, None]
+            pull = DoubleDouble.of(self.penalty)[:, None] * start
+            self.B = self.B - pull
+            self.total = rest.total + (pull * start).sum()
+            error = rest.product_error[active] * unscale
+            self.remainder = Remainder(start, self.B, self.total, rest.row_error, error)
+            self.y_error = np.zeros_like(self.y_error)
         self.centre = equations.x_mean[active].scaled(1 / self.scale)
         # What a solution is multiplied with: x̄ for the intercept, B for the objective.
         sides = np.empty((2, len(active), 2, self.B.shape[1]))
@@ -161,7 +223,6 @@ class ScaledEquations:
             # A penalty made from the moments shares their error.
             relative = equations.x_magnitude[active] / rounded(equations.x_scatter)[active]
             self.penalty_error = equations.error_unit * relative * rounded(self.penalty)
-        self.y_error = np.sqrt(equations.y_magnitude)
         # A column known up to rounding, u |x|, cannot be told from the others' span
         # when less than that remains of it.
         self.tolerance = (4 * UNIT) ** 2 * equations.x_square[active] / self.scale / self.scale
@@ -188,6 +249,10 @@ class ScaledEquations:
         )
         solved, gradient = factor.solve_checked(sides)
         return solved[:, :-1], gradient[:, :-1], solved.hi[:, -1]
+
+    def from_start(self, step: DoubleDouble) -> DoubleDouble:
+        """The solution that a solution of the system stands for."""
+        return step if self.remainder is None else step + self.remainder.start
 
     def smallest(self, factor: Factor, x: DoubleDouble, bound: Array) -> tuple[DoubleDouble, Array]:
         """Of all solutions, the one whose coefficients, in the user's units, are smallest."""

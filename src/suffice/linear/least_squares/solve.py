@@ -10,7 +10,13 @@ of A, that of the factorisation.  To first order (the rest is bounded, too)
 
     |Δx| ≤ |A⁻¹| (ε g (g·|x| + g_y) + μ f (f·|x|)),
 
-and what of it reaches the intercept, x̄·Δx, has |A⁻¹ x̄| in the place of |A⁻¹|.
+and what of it reaches the intercept, x̄·Δx, has |A⁻¹ x̄| in the place of |A⁻¹|.  About a line
+(`Remainder`) x is the small step from there, g_y is zero, and two terms come in: errors δr of the
+residuals move x by A⁻¹Xᵀδr, at most √(A⁻¹)ⱼⱼ ‖δr‖, and those of the sums through |A⁻¹|.
+
+One measure decides what is accepted, claimed and proved: the largest error of a coefficient in
+units in which all columns have the deviation 1, relative to its target's largest coefficient, and
+that of the intercept, relative to the target's deviation or to itself, whichever is larger.
 
 Reference: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), chapter 7.
 """
@@ -32,11 +38,11 @@ from suffice.linear.least_squares.normal_equations import (
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.numerics.positive_definite import Factor, factorize, norm, product
 
-ACCEPTED_ERROR = 1e-10
-"""Bound on the error, relative to the largest scaled coefficient, that float64 may have."""
-
 PROVED_ERROR = 1e-6
-"""Bound on that error up to which a certificate holds."""
+"""Bound on the error up to which float64 is accepted, and a certificate holds."""
+
+
+REFINED = ", corrected by the residuals of a second pass"
 
 
 @dataclass(frozen=True)
@@ -57,9 +63,10 @@ class LeastSquaresSolution:
         Bound on the condition number of the scaled (and centred) columns.
     error : float
         Bound on a coefficient's error relative to its target's largest one, in units in
-        which all columns have the same spread.
-    digits : float
-        Decimal digits guaranteed in every coefficient and intercept.  Where the
+        which all columns have the deviation 1, and on the intercept's relative to the target's
+        deviation or itself.
+    coefficient_digits : float
+        Decimal digits guaranteed in every single coefficient and intercept.  Where the
         unpenalised solution is unique, what is below 10⁻²⁰ of the largest coefficient and
         cannot be told from zero is set to zero and counts as known.
     stationarity : float
@@ -76,10 +83,15 @@ class LeastSquaresSolution:
     rank: int | None
     condition: float
     error: float
-    digits: float
+    coefficient_digits: float
     stationarity: float
     method: str
     proved: bool
+
+    @property
+    def digits(self) -> float:
+        """Decimal digits that the error guarantees; NaN where no bound is known."""
+        return self.error if np.isnan(self.error) else _guaranteed(self.error + UNIT)
 
 
 def solve(equations: NormalEquations, penalty: Penalty) -> LeastSquaresSolution:
@@ -100,7 +112,7 @@ def solve(equations: NormalEquations, penalty: Penalty) -> LeastSquaresSolution:
 
 
 def solve_if_accurate(
-    equations: NormalEquations, penalty: Penalty, accepted: float = ACCEPTED_ERROR
+    equations: NormalEquations, penalty: Penalty, accepted: float = PROVED_ERROR
 ) -> LeastSquaresSolution | None:
     """The same, or None where float64 moments do not reach the accepted error."""
     scaled = ScaledEquations(equations, penalty)
@@ -108,27 +120,29 @@ def solve_if_accurate(
         factor = factorize(scaled.A, scaled.tolerance)
     except linalg.LinAlgError:
         return None
-    x, gradient, along = scaled.solve(factor)
-    bound, shift, condition = _error_bound(scaled, factor, x, along)
+    step, gradient, along = scaled.solve(factor)
+    bound, shift, condition = _error_bound(scaled, factor, step, along)
+    x = scaled.from_start(step)
     if factor.rank < len(scaled.active):
         x, bound = scaled.smallest(factor, x, bound)
-        gradient = (scaled.B - product(DoubleDouble.of(scaled.A), x)).hi
+        step = x if scaled.remainder is None else x - scaled.remainder.start
+        gradient = (scaled.B - product(DoubleDouble.of(scaled.A), step)).hi
         shift = np.abs(scaled.centre.hi) @ bound
-    largest = np.abs(x.hi).max(axis=0, initial=0.0)
-    error = float((bound.max(axis=0, initial=0.0) / np.where(largest > 0, largest, 1)).max())
-    doubtful = scaled.is_doubtful(factor)
-    if doubtful:
-        error = np.inf
-    if not isinstance(equations.A, DoubleDouble) and not error <= accepted:
+    solution = _solution(scaled, factor, x, step, gradient, bound, shift, condition)
+    if scaled.is_doubtful(factor):
+        solution = replace(solution, error=np.inf, coefficient_digits=0.0, proved=False)
+    if not isinstance(equations.A, DoubleDouble) and not solution.error <= accepted:
         return None
-    solution = _solution(scaled, factor, x, gradient, bound, shift, condition, error)
-    return replace(solution, digits=0.0) if doubtful else solution
+    return solution
 
 
 def _error_bound(
     scaled: ScaledEquations, factor: Factor, x: DoubleDouble, along: Array
 ) -> tuple[Array, Array, float]:
-    """Bounds on |Δx|, on |x̄·Δx| and on the square root of the matrix's condition number."""
+    """Bounds on |Δx|, on |x̄·Δx| and on the square root of the matrix's condition number.
+
+    With x a step from a line, those on the errors of the sum of both.
+    """
     A = rounded(scaled.A)
     independent: Any = slice(None)
     if factor.rank < len(A):
@@ -152,16 +166,23 @@ def _error_bound(
         terms = terms + np.outer(units, (both @ amplified) @ terms / shrink)
     residue = factor.residue * np.abs(x.hi).max(axis=0)
     bound[independent] = amplified @ terms
+    of_sides = np.zeros_like(size)
     if scaled.penalty_error is not None:
-        bound[independent] += inverse @ (scaled.penalty_error[independent, None] * size)
+        whole = np.abs(scaled.from_start(x).hi[independent])
+        of_sides = scaled.penalty_error[independent, None] * whole
+    rows: Any = 0.0
+    if (rest := scaled.remainder) is not None:
+        of_sides = of_sides + rest.product_error[independent]
+        rows = 2 * rest.row_error
+        bound[independent] += np.outer(np.sqrt(np.diagonal(inverse)), rows)
+    bound[independent] += 2 * (inverse @ of_sides)
     bound += residue
     shift = residue * np.abs(scaled.centre.hi).sum()
     if along.any():
         # A⁻¹ x̄ is itself known up to the share that shrinks.
         shift = shift + (2 - shrink) * (np.abs(along[independent]) @ G) @ terms
-        if scaled.penalty_error is not None:
-            weighed = np.abs(along) * scaled.penalty_error
-            shift = shift + 2 * weighed[independent] @ size
+        shift = shift + 2 * np.abs(along[independent]) @ of_sides
+        shift = shift + np.sqrt(abs(float(scaled.centre.hi @ along))) * rows
     return bound, shift, float(np.sqrt(norm(A) * norm(inverse)))
 
 
@@ -169,18 +190,20 @@ def _solution(
     scaled: ScaledEquations,
     factor: Factor,
     x: DoubleDouble,
+    step: DoubleDouble,
     gradient: Array,
     bound: Array,
     shift: Array,
     condition: float,
-    error: float,
 ) -> LeastSquaresSolution:
-    """Back to the user's units."""
+    """Back to the user's units; `step` is what of x solves the system, from where it began."""
     equations = scaled.equations
     d, k = equations.x_mean.shape[0], equations.y_mean.shape[0]
-    terms = x[:, None, :] * scaled.sides
+    terms = step[:, None, :] * scaled.sides
     sums = terms.sum()
     intercept = equations.y_mean - sums[0]
+    if scaled.remainder is not None:
+        intercept = intercept - (scaled.centre[:, None] * scaled.remainder.start).sum()
     full = factor.rank == len(scaled.active)
     unique = full and not scaled.penalised
     if unique:
@@ -190,14 +213,24 @@ def _solution(
     coef.hi[scaled.active], coef.lo[scaled.active] = theta.hi, theta.lo
     theta_bound = np.zeros((d, k))
     theta_bound[scaled.active] = bound / scaled.scale[:, None]
-    intercept_bound = _intercept_bound(scaled, coef, terms.hi[:, 0], shift)
+    slopes = np.abs(scaled.centre.hi) @ np.abs(x.hi)
+    intercept_bound = _intercept_bound(scaled, coef, slopes, shift)
     if unique:
         intercept = _without_noise(intercept, intercept_bound, np.abs(equations.y_mean.hi))
     # Twice the objective: total − 2 θ·B + θ·A θ = total − θ·B − θ·(B − A θ).
-    doubled = equations.total - sums[1] - (x.hi * gradient).sum(axis=0)
+    doubled = scaled.total - sums[1] - (step.hi * gradient).sum(axis=0)
     residual = doubled
     if scaled.penalised:
         residual = residual - (x * x * scaled.penalty[:, None]).sum()
+    deviation = np.sqrt(np.abs(np.diagonal(rounded(equations.A))) / equations.weight)
+    error = relative_error(
+        coef.hi,
+        theta_bound,
+        intercept.hi,
+        intercept_bound,
+        deviation,
+        equations.y_deviation,
+    )
     return LeastSquaresSolution(
         coef=coef,
         intercept=intercept,
@@ -206,15 +239,38 @@ def _solution(
         rank=factor.rank,
         condition=condition,
         error=error,
-        digits=min(digits(coef, theta_bound, full), digits(intercept, intercept_bound)),
+        coefficient_digits=min(
+            digits_of_each(coef, theta_bound, full), digits_of_each(intercept, intercept_bound)
+        ),
         stationarity=_stationarity(scaled, x, gradient),
-        method=factor.method,
+        method=factor.method + ("" if scaled.remainder is None else REFINED),
         proved=error <= PROVED_ERROR,
     )
 
 
+def relative_error(
+    coef: Array,
+    coef_bound: Array,
+    intercept: Array,
+    intercept_bound: Array,
+    deviation: Array,
+    y_deviation: Array,
+) -> float:
+    """The one measure: of the standardised coefficients, and of the intercept.
+
+    Of the intercept of columns far from zero, x̄·Δθ is the larger part of the error; in predictions
+    it cancels, so that six digits of such a large number are enough.
+    """
+    largest = (deviation[:, None] * np.abs(coef)).max(axis=0, initial=0.0)
+    error = (deviation[:, None] * coef_bound).max(axis=0, initial=0.0)
+    size = np.maximum(y_deviation, np.abs(intercept))
+    size = np.where(size > 0, size, 1.0)
+    relative = error / np.where(largest > 0, largest, size)
+    return float(np.maximum(relative, intercept_bound / size).max())
+
+
 def _intercept_bound(
-    scaled: ScaledEquations, coef: DoubleDouble, slope_terms: Array, shift: Array
+    scaled: ScaledEquations, coef: DoubleDouble, slopes: Array, shift: Array
 ) -> Array:
     equations = scaled.equations
     if not equations.x_mean.hi.any() and not equations.y_mean.hi.any():
@@ -222,7 +278,7 @@ def _intercept_bound(
     unit = equations.error_unit
     x_mean_error = unit * np.sqrt(equations.x_magnitude / equations.weight)
     y_mean_error = unit * np.sqrt(equations.y_magnitude / equations.weight)
-    rounding = 2.0**-98 * (np.abs(slope_terms).sum(axis=0) + np.abs(equations.y_mean.hi))
+    rounding = 2.0**-98 * (slopes + np.abs(equations.y_mean.hi))
     return np.asarray(
         y_mean_error + x_mean_error @ np.abs(coef.hi) + shift + len(coef.hi) * rounding
     )
@@ -256,7 +312,7 @@ def joined(solutions: list[LeastSquaresSolution]) -> LeastSquaresSolution:
         rank=min((s.rank for s in solutions if s.rank is not None), default=None),
         condition=max(s.condition for s in solutions),
         error=max(s.error for s in solutions),
-        digits=min(s.digits for s in solutions),
+        coefficient_digits=min(s.coefficient_digits for s in solutions),
         stationarity=max(s.stationarity for s in solutions),
         method=solutions[0].method,
         proved=all(s.proved for s in solutions),
@@ -278,7 +334,7 @@ def _not_negative(value: DoubleDouble) -> DoubleDouble:
     return DoubleDouble(np.where(keep, value.hi, 0.0), np.where(keep, value.lo, 0.0))
 
 
-def digits(value: DoubleDouble, bound: Array, trust_zeros: bool = True) -> float:
+def digits_of_each(value: DoubleDouble, bound: Array, trust_zeros: bool = True) -> float:
     """Decimal digits guaranteed in every number, once rounded to float64."""
     size = np.abs(value.hi)
     known = size > 0
@@ -289,5 +345,8 @@ def digits(value: DoubleDouble, bound: Array, trust_zeros: bool = True) -> float
     if not (least > 0).all():
         return 0.0
     relative = np.where(known, bound, 0.0) / least
-    worst = float(relative.max(initial=0.0)) + UNIT * (1 + 1e-9)
-    return max(-np.log10(worst), 0.0) if np.isfinite(worst) else 0.0
+    return _guaranteed(float(relative.max(initial=0.0)) + UNIT * (1 + 1e-9))
+
+
+def _guaranteed(error: float) -> float:
+    return max(-float(np.log10(error)), 0.0) if np.isfinite(error) else 0.0
