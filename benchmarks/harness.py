@@ -175,6 +175,8 @@ class Race:
         Turns.
     once : frozenset of str
         Peers too slow for more than one turn, which is then also their first.
+    units : function of X, optional
+        What the numbers of an answer are multiplied with before they are compared.
     """
 
     work: str
@@ -188,6 +190,7 @@ class Race:
     judged_by: Literal["best", "median"] = "best"
     rounds: int = 9
     once: frozenset[str] = frozenset()
+    units: Callable[[Any], Answer] | None = None
 
     def run(self, options: Options) -> list[Result]:
         X, y = self.data(options)
@@ -210,13 +213,14 @@ class Race:
             truth, reference = answers[self.reference], self.reference
         else:
             truth, reference = answer_of(self.reference(X, y)), self.truth
+        unit = 1.0 if self.units is None else self.units(X)
         return [
             Line(
                 work=shape(self.work, X),
                 figures={name: Figures(tuple(values)) for name, values in seconds.items()},
                 bar=self.bar,
                 judged_by=self.judged_by,
-                differences={n: difference(answer, truth) for n, answer in answers.items()},
+                differences={n: difference(a * unit, truth * unit) for n, a in answers.items()},
                 reference=reference,
                 tolerance=self.tolerance,
             )
@@ -242,9 +246,14 @@ def timed(function: Callable[..., Any], *args: Any) -> tuple[Any, float]:
 
 
 def answer_of(model: Any) -> Answer:
-    """Intercept and coefficients of a fitted estimator, or the answer itself."""
+    """Intercept and coefficients of a fitted estimator, or the answer itself.
+
+    Of several targets, one row each.
+    """
     if isinstance(model, np.ndarray):
         return model
+    if np.ndim(model.coef_) == 2 and np.ndim(model.intercept_) == 1:
+        return np.column_stack([model.intercept_, model.coef_])
     return np.append(model.intercept_, model.coef_)
 
 

@@ -192,3 +192,29 @@ def _whole(column: Any) -> tuple[list[int], int]:
 
 def _dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
     return sum((u * v for u, v in zip(a, b, strict=True)), 0)
+
+
+def standardised_digits(
+    model: Any, exact: Sequence[Fraction], X: Any, y: Any, weight: Any
+) -> float:
+    """Right digits of coefficients in units of their columns' deviations, and of the intercept.
+
+    The former relative to the largest, the latter to the target's deviation or itself.
+    """
+    w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+    X, y = (np.asarray(part, dtype=float)[w > 0] for part in (X, y))
+    w = w[w > 0]
+
+    def deviation(values: Any) -> Any:
+        about = np.average(values, axis=0, weights=w) if model.fit_intercept else 0.0
+        return np.sqrt(np.average(np.square(values - about), axis=0, weights=w))
+
+    slopes = exact[len(exact) - X.shape[1] :]
+    spread = deviation(X)
+    wrong = [float(abs(Fraction(float(c)) - e)) for c, e in zip(model.coef_, slopes, strict=True)]
+    own = max(float(deviation(y)), abs(float(exact[0])) if model.fit_intercept else 0.0) or 1.0
+    size = max(abs(float(e)) * s for e, s in zip(slopes, spread, strict=True)) or own
+    error = max(e * s for e, s in zip(wrong, spread, strict=True)) / size
+    if model.fit_intercept:
+        error = max(error, float(abs(Fraction(float(model.intercept_)) - exact[0])) / own)
+    return -math.log10(error) if error > 0 else math.inf

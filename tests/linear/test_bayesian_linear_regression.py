@@ -118,7 +118,7 @@ def test_the_posterior_mean_is_ridge(diabetes: Any) -> None:
             model = BayesianLinearRegression(alpha, fit_intercept=intercept).fit(X, y)
             assert (model.coef_ == ridge.coef_).all()
             assert model.intercept_ == ridge.intercept_
-            assert model.certificate_.mean_digits == ridge.certificate_.digits
+            assert model.certificate_.digits == ridge.certificate_.digits
 
 
 # --- conjugacy -----------------------------------------------------------------------------

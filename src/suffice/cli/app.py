@@ -216,7 +216,7 @@ def forget(
     save: Save,
     target: Target = None,
     weight: Weight = None,
-    digits: Annotated[float, typer.Option(help="Digits that must stay guaranteed.")] = 8,
+    digits: Annotated[float, typer.Option(help="Digits that must stay guaranteed.")] = 6,
     threads: Threads = None,
     as_json: AsJson = False,
     debug: Debug = False,

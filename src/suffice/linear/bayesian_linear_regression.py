@@ -21,7 +21,6 @@ Reference: Bishop, "Pattern Recognition and Machine Learning" (2006), 3.3 to 3.5
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -54,18 +53,17 @@ from suffice.linear.inference.summary import column_names
 from suffice.linear.least_squares.base import MOST_COLUMNS, LeastSquaresModel
 from suffice.linear.least_squares.fit import adopted
 from suffice.linear.least_squares.normal_equations import NormalEquations
-from suffice.linear.least_squares.solve import PROVED_ERROR, solve, solve_if_accurate
+from suffice.linear.least_squares.solve import solve, solve_if_accurate
 from suffice.linear.least_squares.spread import CoefficientSpread
-from suffice.numerics.double_double import Array
+from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources import Source
 from suffice.statistics.moments.full import NOTHING, Moments
 
-ACCEPTED_ERROR = 1e-6
-"""Relative error of V and bₙ up to which float64 moments do."""
+ACCEPTED_ERROR = 1e-4
+"""Relative error of V and bₙ up to which float64 moments do: four digits of a spread."""
 
 FEW_COLUMNS, MANY_COLUMNS = 256, 1024
-"""Columns up to which float64 must be as good as for ridge, and up to which a certificate must
-hold.  With more, double-double would take hours: float64 has to do, and the certificate tells."""
+"""Columns up to which V and bₙ must be as good, too, and up to which a certificate must hold.  With more, double-double would take hours: float64 has to do, and the certificate tells."""
 
 
 class BayesianLinearRegression(LeastSquaresModel):
@@ -234,22 +232,21 @@ class BayesianLinearRegression(LeastSquaresModel):
 
     def _solve(self, moments: Moments, final: bool) -> Solved | None:
         columns = len(moments.magnitude)
-        if not final and self._wants_more_digits(moments):
-            return None
-        if final or columns > MANY_COLUMNS:
-            return self._solve_with(moments, solve)
-        if columns <= FEW_COLUMNS:
-            return self._solve_with(moments, solve_if_accurate, ACCEPTED_ERROR)
-        return self._solve_with(moments, partial(solve_if_accurate, accepted=PROVED_ERROR))
-
-    @one_blas_thread()
-    def _solve_with(
-        self, moments: Moments, solver: Solver, accepted: float = np.inf
-    ) -> Solved | None:
         if not moments.count:
             raise ValueError(NOTHING)
         self._fitted_intercept = bool(self.fit_intercept)
+        if not final and self._wants_more_digits(moments):
+            return None
         equations = self._equations(moments)
+        if final or columns > MANY_COLUMNS:
+            return self._from_equations(equations, solve, np.inf)
+        accepted = ACCEPTED_ERROR if columns <= FEW_COLUMNS else np.inf
+        return self._from_equations(equations, solve_if_accurate, accepted)
+
+    @one_blas_thread()
+    def _from_equations(
+        self, equations: NormalEquations, solver: Solver, accepted: float = ACCEPTED_ERROR
+    ) -> Solved | None:
         prior, best = self._prior(), None
         if self.evidence is None:
             found = posterior(equations, prior, self._fitted_intercept, solver)
@@ -259,7 +256,7 @@ class BayesianLinearRegression(LeastSquaresModel):
         if found is None:
             return None
         wrong = max(found.covariance_error, found.quadratic_error, abs(best.slope) if best else 0)
-        if moments.precision == "float64" and not wrong <= accepted:
+        if not isinstance(equations.A, DoubleDouble) and not wrong <= accepted:
             return None
         return self._set_posterior(equations, found, prior, best)
 

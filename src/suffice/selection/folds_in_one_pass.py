@@ -80,9 +80,12 @@ class OnePassSearch(Search):
             try:
                 return self._fitted(candidate, self.total, self.total.precision == "double-double")
             except NeedsMoreDigits:
-                summarize = partial(candidate.model._summarize, precision="double-double")
-                self.total = self._pass(summarize)
-                return self._fitted(candidate, self.total, final=True)
+                pass
+        # By a fit of its own, which has more ways than one to come by its digits.
+        best = clone(candidate.estimator).fit(self.source)
+        model = best[-1] if isinstance(best, Pipeline) else best
+        self.passes += len(model.trace_)
+        return best
 
     def unfitted(self, number: int) -> Any:
         return clone(self.candidates[number].estimator)

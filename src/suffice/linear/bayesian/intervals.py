@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from suffice.fitting.certificate import Certificate, rounded_down
+from suffice.fitting.certificate import MOST_DIGITS, Certificate, rounded_down
 from suffice.linear.bayesian.evidence import PROVED, Best
 from suffice.linear.bayesian.posterior import Posterior
 from suffice.linear.least_squares.spread import CoefficientSpread
@@ -165,9 +165,9 @@ def certify(base: Certificate, found: Posterior, best: Best | None, noise: Noise
     of_noise = 0.0 if np.isinf(noise.df) and best is None else found.quadratic_error
     with np.errstate(divide="ignore"):
         others = -np.log10(max(found.covariance_error, of_noise))
+    measures["spread_digits"] = float(np.clip(others, 0.0, MOST_DIGITS))
     claim = f"the posterior mean, to {rounded_down(base.digits)} digits or more"
-    measures["mean_digits"] = base.digits
-    measures["digits"] = float(max(min(base.digits, others), 0.0))
+    claim += f", and its spread, to {rounded_down(measures['spread_digits'])}"
     measures["covariance_error"] = found.covariance_error
     measures["noise_error"] = of_noise
     if found.is_proper:

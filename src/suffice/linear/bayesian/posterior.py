@@ -22,7 +22,7 @@ import numpy as np
 from scipy import linalg
 
 from suffice.bayes.priors.coefficients import CoefficientPrior
-from suffice.linear.least_squares.normal_equations import NormalEquations, rounded
+from suffice.linear.least_squares.normal_equations import NormalEquations, Remainder, rounded
 from suffice.linear.least_squares.solve import LeastSquaresSolution
 from suffice.linear.least_squares.spread import CoefficientSpread, spread
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
@@ -32,16 +32,32 @@ Solver = Callable[[NormalEquations, Any], LeastSquaresSolution | None]
 
 def with_prior(equations: NormalEquations, prior: CoefficientPrior) -> NormalEquations:
     """The equations with the prior's share, but for its diagonal, which is a penalty."""
-    if prior.precision.rest is not None:
-        equations = replace(equations, A=equations.A + prior.precision.rest)
-    if prior.mean.any():
-        pull = prior.precision.times(prior.mean)
+    rest, mean, line = prior.precision.rest, prior.mean, equations.remainder
+    if rest is not None:
+        equations = replace(equations, A=equations.A + rest)
+    if mean.any():
+        pull = prior.precision.times(mean)
         equations = replace(
             equations,
             B=DoubleDouble.of(equations.B) + pull[:, None],
-            total=equations.total + (pull * prior.mean).sum()[None],
+            total=equations.total + (pull * mean).sum()[None],
         )
+    if line is not None:
+        equations = replace(equations, remainder=_line_with_prior(line, prior))
     return equations
+
+
+def _line_with_prior(line: Remainder, prior: CoefficientPrior) -> Remainder:
+    """The prior's share about a line θ₀: −P (θ₀ − m₀) and its square, but for the diagonal's."""
+    start, B, total = line.start, line.B, line.total
+    if prior.precision.rest is not None:
+        along = (DoubleDouble.of(prior.precision.rest)[:, :, None] * start[None]).sum(axis=1)
+        B, total = B - along, total + (along * start).sum()
+    if prior.mean.any():
+        pull = prior.precision.times(prior.mean)
+        B = B + pull[:, None]
+        total = total + (pull * prior.mean).sum()[None] - (pull[:, None] * (2 * start)).sum()
+    return replace(line, B=B, total=total)
 
 
 @dataclass(frozen=True)
@@ -96,9 +112,13 @@ def posterior(
         log_det = -2.0 * float(np.linalg.slogdet(found.root)[1])
     quadratic = 2 * float(solution.objective.round()[0])
     g, f, unit = _errors(equations, prior, whole)
-    theta = np.abs(solution.coef.hi[:, 0])
-    wrong = equations.error_unit * float(g @ theta + np.sqrt(equations.y_magnitude[0])) ** 2
-    wrong += unit * float(f @ theta) ** 2
+    theta, y_error, of_rows = solution.coef.hi[:, 0], np.sqrt(equations.y_magnitude[0]), 0.0
+    if (line := equations.remainder) is not None:
+        # What goes through the equations is a step from the line, and the squares that it leaves.
+        theta, y_error = theta - line.start[:, 0], 0.0
+        of_rows = 2 * float(line.row_error[0] * np.sqrt(line.total.hi[0]))
+    wrong = of_rows + equations.error_unit * float(g @ np.abs(theta) + y_error) ** 2
+    wrong += unit * float(f @ np.abs(theta)) ** 2
     of_covariance = equations.error_unit * float(g @ size @ g) + unit * float(f @ size @ f)
     return Posterior(
         solution=solution,

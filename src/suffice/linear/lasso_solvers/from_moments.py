@@ -28,13 +28,19 @@ from suffice.linear.lasso_solvers.coordinate_descent import (
 )
 from suffice.linear.lasso_solvers.duality_gap import Penalty, duality_gaps
 from suffice.linear.lasso_solvers.sparse_solution import SparseSolution, Strength, strongest
+from suffice.fitting.certificate import digits_within
 from suffice.linear.least_squares.many_penalties import solve_together
 from suffice.linear.least_squares.normal_equations import (
     NormalEquations,
     normal_equations,
     rounded,
 )
-from suffice.linear.least_squares.solve import LeastSquaresSolution, solve, solve_if_accurate
+from suffice.linear.least_squares.solve import (
+    PROVED_ERROR,
+    LeastSquaresSolution,
+    solve,
+    solve_if_accurate,
+)
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
 from suffice.numerics.positive_definite import product
 from suffice.statistics.moments.full import Moments
@@ -92,7 +98,7 @@ class OneTarget:
     solver : function
         For the systems of the supports.
     quick : bool
-        Whether ten digits are enough where float64 is proved to give them.
+        Whether six digits are enough where float64 is proved to give them.
     """
 
     def __init__(self, equations: NormalEquations, solver: Solver, quick: bool = False) -> None:
@@ -186,7 +192,7 @@ class OneTarget:
         return None if solution is None else Exact.of(solution)
 
     def _quickly(self, steps: list[ActiveSet]) -> dict[int, Exact]:
-        """The same to ten digits, for those steps for which float64 is proved to give them.
+        """The same to six digits, for those steps for which float64 is proved to give them.
 
         Steps of the same support have the same system, if l2 is the same too: its sides then
         take the place of targets.
@@ -202,10 +208,11 @@ class OneTarget:
             members = waiting.pop()
             some = [steps[i] for i in members]
             l2 = some[0].penalty.l2[some[0].support]
-            line = solve_together(self._restricted(some), l2[None])[0]
-            if line is not None:
+            (line,), (error,) = solve_together(self._restricted(some), l2[None])
+            if line is not None and error <= PROVED_ERROR:
+                known = digits_within(error)
                 for i, coef, intercept in zip(members, line.coef.T, line.intercept, strict=True):
-                    found[i] = Exact(coef, float(intercept), 10.0, np.nan, True)
+                    found[i] = Exact(coef, float(intercept), known, np.nan, True)
             elif len(members) > 1:
                 # One of them may have spoilt it for the others.
                 waiting += [[i] for i in members]
@@ -350,7 +357,7 @@ def targets_of(
     anyway : bool
         Whether to solve as well as the moments allow, however good that is.
     quick : bool
-        Whether ten digits are enough where float64 is proved to give them.
+        Whether six digits are enough where float64 is proved to give them.
     """
     equations = normal_equations(moments, n_targets, fit_intercept)
     solver: Solver = solve if anyway else solve_if_accurate

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from suffice.fitting.one_pass import LARGEST_KEPT_STATISTIC, OnePass, Solved
 from suffice.fitting.regression import Line, Regressor, as_columns
 from suffice.fitting.requests import Passes, Request
+from suffice.linear.least_squares.dependent_columns import without_dependent
 from suffice.linear.least_squares.fit import LeastSquaresMinimiser, adopted
 from suffice.linear.least_squares.leave_one_out import leave_one_out
 from suffice.linear.least_squares.many_penalties import solve_grid
@@ -151,7 +152,14 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
             return None
         equations = self._equations(moments)
         about = yield from about_its_solution(self._solve_each, equations, sparse, learned)
-        return None if about is None else self._from_equations(about, solve_if_accurate)
+        if about is not None:
+            return self._from_equations(about, solve_if_accurate)
+        if self._alphas(self._n_targets()).any():
+            return None
+        solution = yield from without_dependent(equations, sparse, learned)
+        if solution is None:
+            return None
+        return self._from_equations(equations, lambda *_: solution)
 
     def _joins_folds(self, source: Source) -> bool:
         wanted = self._minimiser.wants_moments(self, source)

@@ -101,6 +101,7 @@ def conjugate_gradients(
     intercept = centres.y - centres.x @ theta
     return LeastSquaresSolution(
         coef=DoubleDouble.of(theta),
+        coef_bound=np.full(theta.shape, np.nan),
         intercept=DoubleDouble.of(intercept),
         residual=DoubleDouble.of(np.maximum(rss, 0.0)),
         objective=DoubleDouble.of((np.maximum(rss, 0.0) + (penalty * theta**2).sum(axis=0)) / 2),

@@ -106,10 +106,21 @@ def adopted(model: Any, solution: LeastSquaresSolution) -> Solved:
     if solution.rank is not None:
         model.rank_ = solution.rank
     objective = float(np.sum(solution.objective.round()))
-    return Solved(certificate(solution, coef.shape[1]), objective)
+    return Solved(certificate(solution, coef.shape[1], minimised(model)), objective)
 
 
-def certificate(solution: LeastSquaresSolution, n_columns: int) -> Certificate:
+def minimised(model: Any) -> str:
+    """What a model minimises, for its certificate."""
+    alphas = model._alphas(model._n_targets())
+    if not alphas.any():
+        return "the squared error"
+    low, high = alphas.min(), alphas.max()
+    strength = f"α = {low:g}" if low == high else f"α from {low:g} to {high:g}"
+    on = " on the scaled columns" if getattr(model, "standardize", False) else ""
+    return f"the squared error with the penalty {strength}{on}"
+
+
+def certificate(solution: LeastSquaresSolution, n_columns: int, objective: str) -> Certificate:
     """What a solution proves."""
     notes: list[str] = []
     if solution.rank is not None and solution.rank < n_columns and np.isfinite(solution.error):
@@ -125,7 +136,7 @@ def certificate(solution: LeastSquaresSolution, n_columns: int) -> Certificate:
         "rank": float(solution.rank or 0),
         "stationarity": solution.stationarity,
     }
-    claim = "the minimiser of the squared error"
+    claim = f"the minimiser of {objective}"
     if np.isnan(solution.digits):
         measures = {"stationarity": solution.stationarity}
         claim += f", its gradient {solution.stationarity:.1e} of what it was at zero"

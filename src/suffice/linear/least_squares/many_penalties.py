@@ -69,7 +69,7 @@ def _solved(models: Sequence[Any], equations: NormalEquations) -> list[Line | No
     alike = ~np.isnan(penalties).any(axis=1)
     found: list[Line | None] = [None] * len(models)
     if alike.any():
-        lines = solve_together(equations, penalties[alike])
+        lines, _ = solve_together(equations, penalties[alike])
         for i, line in zip(np.flatnonzero(alike), lines, strict=True):
             found[i] = line
     return found
@@ -95,20 +95,29 @@ def _solved_alone(model: Any, equations: NormalEquations) -> Line | None:
     return Line(coef, intercept, all(s.proved for s in solutions))
 
 
-def solve_together(equations: NormalEquations, penalties: Array) -> list[Line | None]:
+def solve_together(equations: NormalEquations, penalties: Array) -> tuple[list[Line | None], Array]:
     """A line for each λ; None where the error bound is too large.
 
     Parameters
     ----------
     equations : NormalEquations
     penalties : array of shape (penalties, columns)
+
+    Returns
+    -------
+    The lines, and bounds on the errors of their coefficients, in units in which columns have about
+    the same deviation, relative to the largest.
     """
     A = rounded(equations.A)
     B = rounded(equations.B)
     d = len(A)
     diagonal = np.diagonal(A) + penalties
+    nothing: tuple[list[Line | None], Array] = (
+        [None] * len(penalties),
+        np.full(len(penalties), np.inf),
+    )
     if not (diagonal > 0).all():
-        return [None] * len(penalties)
+        return nothing
     scale = 1 / np.sqrt(diagonal)
     systems = A * scale[:, :, None] * scale[:, None, :]
     systems[:, np.arange(d), np.arange(d)] = 1.0
@@ -116,7 +125,7 @@ def solve_together(equations: NormalEquations, penalties: Array) -> list[Line | 
     try:
         inverse = np.linalg.inv(systems)
     except np.linalg.LinAlgError:
-        return [None] * len(penalties)
+        return nothing
     x = inverse @ sides
     x += inverse @ (sides - systems @ x)
     # Errors of the moments, ε g gᵀ, and of the solution, a few roundings of unit columns.
@@ -126,11 +135,15 @@ def solve_together(equations: NormalEquations, penalties: Array) -> list[Line | 
     error = equations.error_unit * g[:, :, None] * pull[:, None, :]
     error += 4 * d * UNIT * size.sum(axis=1, keepdims=True)
     amplified = np.abs(inverse)
-    predicted = np.sqrt((error * (amplified @ error)).sum(axis=1))
+    bound = amplified @ error
+    predicted = np.sqrt((error * bound).sum(axis=1))
     accurate = (predicted <= PROVED_ERROR * np.sqrt(equations.total.hi)).all(axis=1)
     # To first order, which holds where the errors leave the system as it is.
     share = np.einsum("cd,cde,ce->c", g, amplified, g) * equations.error_unit
     accurate &= share <= 0.25
     theta = x * scale[:, :, None]
     intercepts = equations.y_mean.hi - np.einsum("d,cdt->ct", equations.x_mean.hi, theta)
-    return [Line(theta[c], intercepts[c]) if good else None for c, good in enumerate(accurate)]
+    largest = size.max(axis=1, initial=0.0)
+    relative = bound.max(axis=1, initial=0.0) / np.where(largest > 0, largest, 1.0)
+    lines = [Line(theta[c], intercepts[c]) if good else None for c, good in enumerate(accurate)]
+    return lines, relative.max(axis=1)

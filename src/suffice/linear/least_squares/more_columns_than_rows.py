@@ -78,8 +78,11 @@ def _solve(
 
 def _by_cholesky(
     rows: CentredRows, K: Array, magnitude: Array, D: Array, Y: Array
-) -> tuple[Array, Array, int, float, str] | None:
-    """θ, the bound on its error, rank, condition and method; None if ill-conditioned."""
+) -> tuple[Array, Array, Array, int, float, str] | None:
+    """θ, bounds on its error and that of x̄·θ, rank, condition and method.
+
+    None if ill-conditioned.
+    """
     if rows.centred:
         filled = np.trace(K) / len(K)
         K = K + filled * np.outer(rows.direction, rows.direction)
@@ -105,12 +108,13 @@ def _by_cholesky(
     z = rows.about_mean(z * unscale)
     bound = bound / shrink * unscale + len(z) * UNIT * np.abs(z)
     coef, coef_bound = (D[:, None] * part for part in rows.transposed(z, bound))
-    return coef, coef_bound, rank, condition, "Cholesky on the rows' side"
+    shift = np.abs(rows.fitted((D * rows.x_mean)[:, None])[:, 0]) @ bound
+    return coef, coef_bound, shift, rank, condition, "Cholesky on the rows' side"
 
 
 def _by_singular_values(
     rows: CentredRows, D: Array, Y: Array, penalised: bool
-) -> tuple[Array, Array, int, float, str]:
+) -> tuple[Array, Array, Array, int, float, str]:
     """The same from Z D^½ = U diag(s) Vᵀ: θ = D^½ V diag(s / (s² + 1)) Uᵀ ỹ."""
     root = np.sqrt(D)
     Z = rows.scaled(root)
@@ -128,7 +132,8 @@ def _by_singular_values(
     left = np.hypot(np.linalg.norm(Y - U @ (s[:, None] * shrunk), axis=0), penalised * size)
     error = 16 * len(Z) * UNIT * condition * (size + left / least)
     coef, bound = root[:, None] * short, np.outer(root, error)
-    return coef, bound, len(s), condition, "singular values on the rows' side"
+    shift = np.linalg.norm(root * rows.x_mean) * error
+    return coef, bound, shift, len(s), condition, "singular values on the rows' side"
 
 
 class CentredRows:
@@ -234,6 +239,7 @@ class CentredRows:
         self,
         coef: Array,
         coef_bound: Array,
+        shift: Array,
         rank: int,
         condition: float,
         method: str,
@@ -244,21 +250,18 @@ class CentredRows:
         rounding = len(Y) * UNIT
         y_mean = self.y_mean if target is None else self.y_mean[[target]]
         intercept = y_mean - self.x_mean @ coef
-        intercept_bound = np.abs(self.x_mean) @ coef_bound + rounding * (
-            np.abs(self.x_mean) @ np.abs(coef) + np.abs(y_mean)
-        )
-        fitted = self._fitted(coef)
+        intercept_bound = shift + rounding * (np.abs(self.x_mean) @ np.abs(coef) + np.abs(y_mean))
+        fitted = self.fitted(coef)
         residual = Y - fitted
         squares = np.square(residual).sum(axis=0)
         deviation = np.sqrt(self.variance() + (0 if self.centred else self.true_mean**2))
         y_deviation = np.linalg.norm(Y, axis=0) / np.sqrt(self.weight)
-        error = relative_error(
-            coef, coef_bound, intercept, intercept_bound, deviation, y_deviation
-        )
+        error = relative_error(coef, coef_bound, intercept, intercept_bound, deviation, y_deviation)
         slope, terms = self.transposed(residual, np.abs(Y) + np.abs(fitted))
         gradient = np.abs(slope - penalty[:, None] * coef)
         return LeastSquaresSolution(
             coef=DoubleDouble.of(coef),
+            coef_bound=coef_bound,
             intercept=DoubleDouble.of(intercept),
             residual=DoubleDouble.of(squares),
             objective=DoubleDouble.of((squares + penalty @ np.square(coef)) / 2),
@@ -274,7 +277,7 @@ class CentredRows:
             proved=error <= PROVED_ERROR,
         )
 
-    def _fitted(self, coef: Array) -> Array:
+    def fitted(self, coef: Array) -> Array:
         """Z θ."""
         if sparse.issparse(self.X):
             return self.root[:, None] * (self.X @ coef - self.x_mean @ coef)

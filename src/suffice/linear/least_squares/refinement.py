@@ -20,14 +20,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from suffice.fitting.regression import as_columns
 from suffice.fitting.requests import Pass, Request, needed
 from suffice.linear.least_squares.normal_equations import NormalEquations, Remainder, rounded
 from suffice.linear.least_squares.solve import joined, solve_if_accurate
-from suffice.numerics.double_double import UNIT
+from suffice.numerics.double_double import UNIT, Array
 from suffice.sources import Block
 from suffice.statistics.residuals import SUMS_UNIT, LineAt, ResidualSums
+
+Columns = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 def about_its_solution(
@@ -47,21 +51,37 @@ def about_its_solution(
     if any(s is None or not np.isfinite(s.error) for s in solutions):
         return None
     coef = joined(solutions).coef.round()
+    rest = yield from remainder_of(equations, coef, sparse, learned)
+    return replace(equations, remainder=rest)
+
+
+def remainder_of(
+    equations: NormalEquations,
+    coef: Array,
+    sparse: bool,
+    learned: Callable[[], Any],
+    columns: Columns | None = None,
+) -> Generator[Request, Any, Remainder]:
+    """What a line leaves of the rows, by one pass.
+
+    Parameters
+    ----------
+    equations : NormalEquations
+    coef : array of shape (columns, targets)
+        θ₀.
+    sparse : bool
+        Whether the rows are.
+    learned : function
+        What callbacks may see.
+    columns : two arrays of int, optional
+        The columns of the equations, and those that are targets, after the others.
+    """
     line = LineAt(coef, equations.x_mean.round(), equations.y_mean.round())
-    sums = yield from needed(Pass("residuals", partial(_sums, line=line), learned=learned))
-    return replace(equations, remainder=_remainder(equations, line, sums, sparse))
-
-
-def _sums(block: Block, line: LineAt) -> ResidualSums:
-    return ResidualSums.summarize(block.X, as_columns(block.y), block.weight, line)
-
-
-def _remainder(
-    equations: NormalEquations, line: LineAt, sums: ResidualSums, sparse: bool
-) -> Remainder:
-    """Products about the mean: Σ w r (x − x̄) = Σ w r x − x̄ Σ w r."""
+    summarize = partial(_sums, line=line, columns=columns)
+    sums = yield from needed(Pass("residuals", summarize, learned=learned))
     weight, total, B = equations.weight, sums.squares, sums.products.T
-    if equations.x_mean.hi.any() or equations.y_mean.hi.any():
+    if line.x.any() or line.y.any():
+        # About the mean: Σ w r (x − x̄) = Σ w r x − x̄ Σ w r.
         B = B - equations.x_mean[:, None] * sums.totals
         total = total - sums.totals * sums.totals / equations.total_weight
     # Rows of a sparse matrix are multiplied as they are, others less the point.
@@ -73,3 +93,11 @@ def _remainder(
     product_error = np.outer(of_mean, np.abs(sums.totals.hi))
     product_error += SUMS_UNIT * np.outer(np.sqrt(equations.x_square), left)
     return Remainder(line.coef, B, total, row_error, product_error)
+
+
+def _sums(block: Block, line: LineAt, columns: Columns | None) -> ResidualSums:
+    X, Y = block.X, as_columns(block.y)
+    if columns is not None:
+        free, more = (X[:, some] for some in columns)
+        X, Y = free, np.hstack([Y, more.toarray() if issparse(more) else more])
+    return ResidualSums.summarize(X, Y, block.weight, line)

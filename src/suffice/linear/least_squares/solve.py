@@ -52,6 +52,8 @@ class LeastSquaresSolution:
     Attributes
     ----------
     coef : DoubleDouble of shape (columns, targets)
+    coef_bound : array of shape (columns, targets)
+        Bounds on the errors of the coefficients.
     intercept : DoubleDouble of shape (targets,)
     residual : DoubleDouble of shape (targets,)
         Weighted sum of squared residuals.
@@ -77,6 +79,7 @@ class LeastSquaresSolution:
     """
 
     coef: DoubleDouble
+    coef_bound: Array
     intercept: DoubleDouble
     residual: DoubleDouble
     objective: DoubleDouble
@@ -233,6 +236,7 @@ def _solution(
     )
     return LeastSquaresSolution(
         coef=coef,
+        coef_bound=theta_bound,
         intercept=intercept,
         residual=_not_negative(residual),
         objective=_not_negative(doubled).scaled(0.5),
@@ -306,6 +310,7 @@ def joined(solutions: list[LeastSquaresSolution]) -> LeastSquaresSolution:
 
     return LeastSquaresSolution(
         coef=side_by_side([s.coef for s in solutions]),
+        coef_bound=np.concatenate([s.coef_bound for s in solutions], axis=1),
         intercept=side_by_side([s.intercept for s in solutions]),
         residual=side_by_side([s.residual for s in solutions]),
         objective=side_by_side([s.objective for s in solutions]),
