@@ -63,7 +63,8 @@ ACCEPTED_ERROR = 1e-4
 """Relative error of V and bₙ up to which float64 moments do: four digits of a spread."""
 
 FEW_COLUMNS, MANY_COLUMNS = 256, 1024
-"""Columns up to which V and bₙ must be as good, too, and up to which a certificate must hold.  With more, double-double would take hours: float64 has to do, and the certificate tells."""
+"""Columns up to which V and bₙ must be as good, too, and up to which a certificate must hold.
+With more, double-double would take hours: float64 has to do, and the certificate tells."""
 
 
 class BayesianLinearRegression(LeastSquaresModel):

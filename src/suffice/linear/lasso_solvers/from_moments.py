@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.fitting.certificate import digits_within
 from suffice.linear.lasso_solvers.coordinate_descent import (
     Indices,
     PathPoint,
@@ -28,7 +29,6 @@ from suffice.linear.lasso_solvers.coordinate_descent import (
 )
 from suffice.linear.lasso_solvers.duality_gap import Penalty, duality_gaps
 from suffice.linear.lasso_solvers.sparse_solution import SparseSolution, Strength, strongest
-from suffice.fitting.certificate import digits_within
 from suffice.linear.least_squares.many_penalties import solve_together
 from suffice.linear.least_squares.normal_equations import (
     NormalEquations,

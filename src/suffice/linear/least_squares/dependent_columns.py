@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ from suffice.linear.least_squares.solve import (
     relative_error,
     solve_if_accurate,
 )
-from suffice.numerics.double_double import UNIT, Array, DoubleDouble
+from suffice.numerics.double_double import UNIT, DoubleDouble
 
 SEEMS_DEPENDENT = 1e-11
 """What is left of a column, relative to its squares, below which it is put to the test."""
