@@ -75,7 +75,8 @@ def test_dependent_and_constant_columns_are_solved_alone():
     moments = models[0].statistics_
     equations = normal_equations(moments, 1, True)
     alone, errors = solve_together(equations, np.zeros((1, 6)))
-    assert alone == [None] and np.isinf(errors).all()
+    assert alone == [None]
+    assert np.isinf(errors).all()
     same_lines(solve_grid(models, moments), models)
 
 

@@ -47,7 +47,9 @@ def about_its_solution(
     """
     columns, targets = equations.B.shape
     solver = partial(solve_if_accurate, accepted=np.inf)
-    solutions = solve_each(equations, solver) if targets <= columns else [None]
+    if targets > columns:
+        return None
+    solutions = solve_each(equations, solver)
     if any(s is None or not np.isfinite(s.error) for s in solutions):
         return None
     coef = joined(solutions).coef.round()
