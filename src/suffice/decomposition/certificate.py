@@ -20,8 +20,8 @@ from suffice.fitting.certificate import Certificate, rounded_down
 from suffice.numerics.double_double import UNIT, DoubleDouble
 
 PROVED_ERROR = 1e-6
-"""Bound on the error up to which float64 is accepted, a certificate holds, and a direction counts as
-determined."""
+"""Bound on the error up to which float64 is accepted, a certificate holds, and a direction counts
+as determined."""
 
 
 class Errors:
@@ -89,9 +89,9 @@ class Errors:
         close = np.flatnonzero(~separate)
         if len(close):
             notes.append(
-                f"components {_names(close)} (counted from 0) have a variance too near another's to be "
-                "told apart: the space of such components is determined, the directions in it "
-                "are not, and the digits do not speak of them"
+                f"components {_names(close)} (counted from 0) have a variance too near another's "
+                "to be told apart: the space of such components is determined, the directions in "
+                "it are not, and the digits do not speak of them"
             )
             if self.k < self.found.rank and close[-1] == self.k - 1:
                 notes.append(

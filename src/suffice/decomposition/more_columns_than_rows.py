@@ -31,8 +31,8 @@ from suffice.statistics.moments.full import Precision
 from suffice.statistics.moments.products import SMALLEST_SQUARE
 
 NOT_ORTHOGONAL = 1e-12
-"""Relative error of a value from which on the directions are made orthogonal: with Δ the error of K,
-that of the product of two of them is uᵀ Δ u' / √(λ λ')."""
+"""Relative error of a value from which on the directions are made orthogonal: with Δ the error of
+K, that of the product of two of them is uᵀ Δ u' / √(λ λ')."""
 
 CHUNK = 256
 """Columns handled at once; few, so that few roundings add up in a product."""

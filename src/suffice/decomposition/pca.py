@@ -12,7 +12,8 @@ digits in float64 moments.  How many are left follows from the moments' own erro
 (`suffice.decomposition.spectrum`): six digits of the largest value are enough, or with whitening,
 which divides by them, six of each.  Only where these are not there, the moments are accumulated
 once more in double-double.  Directions that float64 cannot tell apart, and a number of components
-that it cannot decide, are named in the certificate (`suffice.decomposition.certificate`).  Many columns, and fewer rows: `suffice.decomposition.more_columns_than_rows`.
+that it cannot decide, are named in the certificate (`suffice.decomposition.certificate`).  Many
+columns, and fewer rows: `suffice.decomposition.more_columns_than_rows`.
 
 Reference: Tipping and Bishop, "Probabilistic principal component analysis" (1999).
 """

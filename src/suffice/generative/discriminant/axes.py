@@ -96,8 +96,7 @@ class PrincipalAxes:
             return min(self.error, 1.0)  # of a column that varies, unless its error hides that
         rounding = 4 * len(self.deviations) * UNIT
         gap = float(self.values[-1] - max(self.dropped.max(initial=0.0), 0.0))
-        exact = isinstance(self.correlation, DoubleDouble) and not len(self.dropped)
-        exact |= self.correlation is None
+        exact = self.correlation is None or isinstance(self.correlation, DoubleDouble)
         departure = self.error + (0.0 if exact else rounding)
         return departure / gap + rounding / np.sqrt(gap) if gap > 2 * departure else 1.0
 
@@ -163,7 +162,9 @@ def _decomposed(matrix: Any, rank: int) -> tuple[Array, Array, float]:
         if found is not None:
             return found
     system = decompose(matrix)
-    return system.values.round(), system.vectors.T, 0.0
+    # Of float64, four roundings for each column are counted where the error is used.
+    left = system.departure if isinstance(matrix, DoubleDouble) else 0.0
+    return system.values.round(), system.vectors.T, left
 
 
 def _pairs(there: Any) -> Any:
