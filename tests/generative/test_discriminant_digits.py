@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from suffice import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
@@ -109,22 +110,31 @@ def test_dependent_and_constant_columns_in_one_pass(cls, weighted):
     )
 
 
-@pytest.mark.parametrize("repeated", [1, 300])
-def test_a_tolerance_between_two_small_variances(repeated):
-    """Of two pairs of columns that nearly agree, one is told apart and the other is not.
+def nearly_equal_pairs(order, repeated):
+    """Two classes and two pairs of columns that nearly agree, a and b, and their means.
 
     With columns h of ±1 that are orthogonal, h and h + a h' have the correlation ρ = 1/√(1 + a²),
     hence variances 1 ± ρ along their sum and difference.  Those of a and b are 1e-10 apart.
     """
     H = np.ones((1, 1))
-    while len(H) < 16:
+    while len(H) < order:
         H = np.kron(H, [[1.0, 1.0], [1.0, -1.0]])
     a, b = (np.rint(np.sqrt(2 * v) * 2**30) / 2**30 for v in (1.01e-8, 1e-8))  # sums are exact
     rows = np.column_stack([H[:, 1], H[:, 1] + a * H[:, 2], H[:, 3], H[:, 3] + b * H[:, 4]])
-    apart = np.array([0.5, 0.25, 1.0, -0.5])
+    rows = np.hstack([rows, H[:, 16:]])
+    apart = np.array([0.5, 0.25, 1.0, -0.5] + [0.0] * (rows.shape[1] - 4))
     X = np.tile(np.vstack([rows, rows + apart]), (repeated, 1))
-    y = np.tile(np.repeat([0, 1], 16), repeated)
-    model = LinearDiscriminantAnalysis(tol=np.sqrt(1.005e-8)).fit(X, y)
+    return X, np.tile(np.repeat([0, 1], order), repeated), a, b, apart
+
+
+TOLERANCE = np.sqrt(1.005e-8)
+
+
+@pytest.mark.parametrize("repeated", [1, 300])
+def test_a_tolerance_between_two_small_variances(repeated):
+    """One pair is told apart and the other is not."""
+    X, y, a, b, apart = nearly_equal_pairs(16, repeated)
+    model = LinearDiscriminantAnalysis(tol=TOLERANCE).fit(X, y)
     assert "rank 3 of 4" in model.certificate_.notes[0]
     assert model.certificate_.holds
     assert model.statistics_.precision == "double-double"
@@ -134,6 +144,19 @@ def test_a_tolerance_between_two_small_variances(repeated):
     expected = np.append(first, common / scale)
     error = np.abs(model.coef_[0] - expected)
     assert error.max() <= 10.0**-model.certificate_.digits * np.abs(expected).max()
+
+
+@each
+def test_no_pass_that_leads_to_no_certificate(cls):
+    """Of more columns, roundings of the axes alone are too many next to the smallest variance."""
+    X, y, _, _, _ = nearly_equal_pairs(64, 1)
+    with pytest.warns(ConvergenceWarning, match="nearly dependent"):
+        model = cls(tol=TOLERANCE).fit(X, y)
+    assert len(model.trace_) == 1
+    with pytest.warns(ConvergenceWarning, match="nearly dependent"):
+        exact = cls(tol=TOLERANCE, exact=True).fit(X, y)
+    assert exact.certificate_.digits < 6
+    assert cls(tol=1e-3).fit(X, y).certificate_.holds  # both pairs count as equal
 
 
 @each
