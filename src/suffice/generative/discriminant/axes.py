@@ -110,7 +110,7 @@ class PrincipalAxes:
         covariance are left out, its inverse is made of these vectors, and divides by λ.
         """
         if not self.rank:
-            return 0.0
+            return self._rounding
         least = float(self.values[-1])
         singular = len(self.dropped) and self.correlation is not None
         return self._rounding / (min(least, np.sqrt(least)) if singular else np.sqrt(least))
