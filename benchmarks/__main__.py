@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks import (
     bayesian,
-    correlated,
+    conditioning,
     decomposition,
     density,
     digits,
@@ -57,7 +57,7 @@ ROWS: tuple[Row, ...] = (
     *glm.ROWS,
     *inference.ROWS,
     *decomposition.ROWS,
-    *correlated.ROWS,
+    *conditioning.ROWS,
     *selection.ROWS,
     parquet.ROW,
     digits.ROW,
