@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks import (
     bayesian,
+    conditioning,
     decomposition,
     density,
     digits,
@@ -56,6 +57,7 @@ ROWS: tuple[Row, ...] = (
     *glm.ROWS,
     *inference.ROWS,
     *decomposition.ROWS,
+    *conditioning.ROWS,
     *selection.ROWS,
     parquet.ROW,
     digits.ROW,

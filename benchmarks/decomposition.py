@@ -25,20 +25,20 @@ def answer(variances: Floats, components: Floats) -> Answer:
     return np.append(variances / variances.max(), np.abs(components))
 
 
-def described(X: Any, y: Any, *, fit: Fit) -> Answer:
+def described(X: Any, y: Any, *, fit: Fit, directions: int) -> Answer:
     model = fit(X, y)
-    return answer(model.explained_variance_, model.components_)
+    return answer(model.explained_variance_, model.components_[:directions])
 
 
-def pca(address: str) -> Fit:
-    return partial(described, fit=estimator(address, n_components=10))
+def pca(address: str, directions: int = 10) -> Fit:
+    return partial(described, fit=estimator(address, n_components=10), directions=directions)
 
 
-def by_triangle(X: Floats, y: None) -> Answer:
+def by_triangle(X: Floats, y: None, *, directions: int = 10) -> Answer:
     """From the singular values of R in X − m = Q R: nothing is squared."""
     R = np.linalg.qr(X - X.mean(axis=0), mode="r")
-    _, values, directions = np.linalg.svd(R)
-    return answer(np.square(values[:10]), directions[:10])
+    _, values, turned = np.linalg.svd(R)
+    return answer(np.square(values[:10]), turned[:directions])
 
 
 ROWS: tuple[Row, ...] = (

@@ -95,10 +95,14 @@ def test_beyond_double_double():
     lengths = 10.0 ** (-6 * np.arange(4))
     X = np.concatenate([H * lengths[:, None], -H * lengths[:, None]])
     with pytest.warns(ConvergenceWarning, match="keep fewer components"):
-        model = PCA().fit(X)
+        model = PCA(whiten=True).fit(X)  # divides by each: six digits of the largest do not do
     assert not model.certificate_.holds
-    assert PCA(1).fit(X).certificate_.digits > 14
+    assert PCA(1, whiten=True).fit(X).certificate_.digits > 14
     variances = 2 * lengths**2 * 4 / 7
+    plain = PCA().fit(X)
+    assert plain.certificate_.digits > 14
+    assert plain.explained_variance_[3] == 0.0
+    assert any("vary in 3 directions" in note for note in plain.certificate_.notes)
     error = np.abs(model.explained_variance_ - variances)[:3] / variances[:3]
     assert error.max() <= 10.0**-model.certificate_.digits
 
@@ -164,13 +168,150 @@ def test_float64_promises_no_more_than_it_keeps(n):
     assert 10 <= model.certificate_.digits < 14
 
 
-def test_small_variances_ask_for_double_double():
+def test_small_variances_ask_for_double_double_where_they_divide():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 6)) * 10.0 ** -np.arange(6)
-    model = PCA().fit(X)
+    model = PCA(whiten=True).fit(X)
     assert "double-double" in model.certificate_.path
     assert len(model.trace_) == 2
     assert model.certificate_.digits > 14
+    plain = PCA().fit(X)
+    assert len(plain.trace_) == 1
+    assert plain.certificate_.holds
+    assert any("variances of components 5 " in note for note in plain.certificate_.notes)
+    error = np.abs(plain.explained_variance_ - model.explained_variance_).max()
+    assert error <= 10.0**-plain.certificate_.digits * plain.explained_variance_[0]
+    assert not plain.refit(n_components=3, whiten=True).certificate_.notes
+    with pytest.warns(ConvergenceWarning, match="kept in float64"):
+        plain.refit(n_components=6)
+
+
+# --- six digits in one pass ----------------------------------------------------------------
+
+
+def correlated(kappa, n=3000, d=40, seed=0):
+    """Six factors and noise, in columns of many units; κ of the columns in their deviations."""
+    rng = np.random.default_rng(seed)
+    loadings = rng.normal(size=(d, 6))
+    loadings /= np.linalg.norm(loadings, axis=1, keepdims=True)
+    share = (most := np.linalg.norm(loadings, 2) ** 2) / (kappa**2 - 1 + most)
+    X = rng.normal(size=(n, 6)) @ loadings.T * np.sqrt(1 - share)
+    X += np.sqrt(share) * rng.normal(size=(n, d))
+    return (X + rng.uniform(-10, 10, d)) * np.logspace(-3, 3, d)
+
+
+def singular(X, standardize=False):
+    """Variances and directions from the singular values of the rows: nothing is squared."""
+    away = X - X.mean(axis=0)
+    away -= away.mean(axis=0)
+    away = away / away.std(axis=0) if standardize else away
+    values, directions = np.linalg.svd(away, full_matrices=False)[1:]
+    return np.square(values) / (len(X) - 1), directions
+
+
+def named(model, start):
+    """The components that a note which starts so names."""
+    for note in model.certificate_.notes:
+        if note.startswith(start):
+            listed = note[len(start) :].partition("(")[0].split(",")
+            return [int(i) for i in listed if "…" not in i]
+    return []
+
+
+@pytest.mark.parametrize("kappa", [1, 30, 1e3, 1e5])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_correlated_columns_take_one_pass(kappa, standardize):
+    X = correlated(kappa)
+    model = PCA(10, standardize=standardize).fit(X)
+    assert len(model.trace_) == 1
+    assert model.statistics_.precision == "float64"
+    assert model.certificate_.holds
+    assert model.certificate_.digits >= 6
+    promised = 10.0**-model.certificate_.digits
+    variances, directions = singular(X, standardize)
+    error = np.abs(model.explained_variance_ - variances[:10]).max() / variances[0]
+    assert error <= promised
+    assert abs(model.noise_variance_ - variances[10:].mean()) <= promised * variances[0]
+    shares = variances / variances.sum()
+    assert np.abs(model.explained_variance_ratio_ - shares[:10]).max() <= 2 * promised * shares[0]
+    sure = np.setdiff1d(np.arange(10), named(model, "components "))
+    assert len(sure) >= 5
+    ours, theirs = model.components_[sure], directions[sure]
+    theirs = theirs * np.sign((ours * theirs).sum(axis=1, keepdims=True))
+    assert np.linalg.norm(ours - theirs, axis=1).max() <= promised
+    # All of them: the smallest are known next to the largest, or count as none.
+    every = PCA(standardize=standardize).fit(X)
+    assert len(every.trace_) == 1
+    error = np.abs(every.explained_variance_ - variances).max() / variances[0]
+    assert error <= 10.0**-every.certificate_.digits
+    np.testing.assert_allclose(every.components_ @ every.components_.T, np.eye(40), atol=1e-12)
+
+
+def test_near_equal_variances_are_named_in_one_pass():
+    """Deviations 3, 2, 2 (1 + 1e-9), 1, …: the plane of the two is known, they are not."""
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(4000, 40))
+    rows = np.linalg.qr(rows - rows.mean(axis=0))[0]
+    deviations = np.append([3, 2 * (1 + 1e-9), 2], 0.95 ** np.arange(37))
+    turn = np.linalg.qr(rng.normal(size=(40, 40)))[0]
+    model = PCA(4).fit(rows * deviations @ turn)
+    assert len(model.trace_) == 1
+    assert model.certificate_.holds
+    assert named(model, "components ") == [1, 2]
+    errors = np.linalg.norm(np.abs(model.components_[[0, 3]] @ turn[[0, 3]].T) - np.eye(2))
+    assert errors <= 10.0**-model.certificate_.digits
+    plane, true = model.components_[1:3], turn[1:3]
+    assert np.linalg.norm(plane - plane @ true.T @ true) < 1e-6
+    # Cut between the two, which of them is kept is arbitrary.
+    assert "which of their directions" in PCA(2).fit(rows * deviations @ turn).certificate_.notes[1]
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_dependent_and_constant_columns_take_one_pass(standardize):
+    rng = np.random.default_rng(5)
+    X = correlated(3.0, d=34)[:, :30] * np.logspace(3, -3, 34)[:30]
+    X = np.hstack([X, np.eye(4)[rng.integers(0, 4, len(X))], np.full((len(X), 2), [0.1, 1e8 / 3])])
+    model = PCA(standardize=standardize).fit(X)
+    assert len(model.trace_) == 1
+    assert model.certificate_.holds
+    assert model.certificate_.rank == 33
+    assert model.explained_variance_[33:].tolist() == [0.0] * 3
+    assert any("vary in 33 directions" in note for note in model.certificate_.notes)
+    away = X - X.mean(axis=0)
+    one_hot = np.append(np.zeros(30), np.full(4, 0.5))  # the ones add up to 1
+    if standardize:
+        one_hot = one_hot * np.append(np.zeros(30), away[:, 30:34].std(axis=0))
+        one_hot /= np.linalg.norm(one_hot)
+    null = model.components_[33:]
+    inside = np.append(one_hot, [0, 0])
+    assert np.linalg.norm(null.T @ (null @ inside) - inside) < 1e-10
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(36), atol=1e-12)
+    with pytest.raises(ValueError, match=r"no density there.*exact=True"):
+        model.score(X)
+    white = PCA(standardize=standardize, whiten=True).fit(X)
+    assert "double-double" in white.certificate_.path
+    assert (white.explained_variance_[33:] == 0).all()
+
+
+def test_a_number_of_components_that_errors_leave_open_is_named():
+    rng = np.random.default_rng(6)
+    H = hadamard(64)[1:37].T  # columns of ±1, orthogonal, of mean 0: all variances are equal
+    X = np.tile(H, (50, 1))
+    half = PCA(0.5).fit(X)
+    assert len(half.trace_) == 1
+    assert half.n_components_ in (18, 19)  # more than half is asked for
+    assert any("one component more or less" in note for note in half.certificate_.notes)
+    assert not any("more or less" in n for n in PCA(0.49).fit(X).certificate_.notes)
+    rows = rng.normal(size=(3000, 34)) * np.append(np.full(4, 3.0), np.ones(30))
+    clear = PCA("mle").fit(rows)
+    assert clear.n_components_ == Peer("mle", svd_solver="full").fit(rows).n_components_ == 4
+    assert not any("most probable" in note for note in clear.certificate_.notes)
+    dependent = np.hstack([rows, rows[:, :2] @ rng.normal(size=(2, 2))])
+    model = PCA("mle").fit(dependent)
+    assert len(model.trace_) == 1
+    assert any("most probable" in note for note in model.certificate_.notes)
+    exact = PCA("mle", exact=True).fit(dependent)
+    assert exact.n_components_ == model.n_components_
 
 
 def test_one_column_is_its_variance():
@@ -303,7 +444,8 @@ def test_fewer_rows_than_columns(n_components, layout):
         "sparse": sparse.csr_array,
         "float32": lambda X: X.astype(np.float32),
     }[layout]
-    ours = PCA(n_components).fit(make(X))
+    # Of all directions, some have variances near each other's: float64 has eight digits of these.
+    ours = PCA(n_components, exact=n_components == 59).fit(make(X))
     close(ours, Peer(n_components, svd_solver="full").fit(X))
     assert "rows' side" in ours.certificate_.path
     assert ours.certificate_.digits > 9
@@ -327,6 +469,22 @@ def test_all_components_of_few_rows(shape, standardize):
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(n), atol=1e-10)
     assert any("chosen by rule" in note for note in model.certificate_.notes)
     np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-10)
+
+
+def test_directions_of_small_variances_of_few_rows_are_orthogonal():
+    """Divided by small lengths, the rows' vectors would lean towards each other."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(40, 40)) @ (10.0 ** -np.linspace(0, 5.5, 40) * hadamard(256)[1:41].T).T
+    model = PCA().fit(X)
+    assert model.certificate_.path == "eigenvectors in float64, on the rows' side"
+    assert model.certificate_.holds
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(40), atol=1e-12)
+    variances, directions = singular(X)
+    error = np.abs(model.explained_variance_ - variances).max() / variances[0]
+    assert error <= 10.0**-model.certificate_.digits
+    sure = np.arange(named(model, "components ")[0])
+    lengths = np.abs((model.components_[sure] * directions[sure]).sum(axis=1))
+    assert np.sqrt(2 - 2 * np.minimum(lengths, 1.0)).max() <= 1e-6
 
 
 def test_wide_and_tall_agree():

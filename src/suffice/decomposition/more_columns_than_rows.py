@@ -8,7 +8,7 @@ Zᵀ Z; from its vectors u follow the directions
 No matrix of columns by columns is formed, and no copy of all rows: chunks of columns are
 centred one after the other.  They are centred about a point c near the mean, such that x − c has
 few bits; K about the mean follows from K₀ about c by taking its weighted row and column means
-away.  Where float64 does not determine the directions, K₀ is formed once more without rounding
+away.  Where six digits are not proved in float64, K₀ is formed once more without rounding
 (`suffice.numerics.exact_gram`).
 """
 
@@ -29,6 +29,10 @@ from suffice.numerics.exact_gram import exact_gram
 from suffice.sources import Source
 from suffice.statistics.moments.full import Precision
 from suffice.statistics.moments.products import SMALLEST_SQUARE
+
+NOT_ORTHOGONAL = 1e-12
+"""Relative error of a value from which on the directions are made orthogonal: with Δ the error of
+K, that of the product of two of them is uᵀ Δ u' / √(λ λ')."""
 
 CHUNK = 256
 """Columns handled at once; few, so that few roundings add up in a product."""
@@ -81,6 +85,10 @@ class ProductsOfRows:
         # The rounding of the scale and the product comes on top.
         rounding = 2 * (self.n_rows + 8) * UNIT * np.sqrt(float(g @ g) / values)
         errors = _stretch(found) * found.vector_errors + rounding
+        if (found.errors[: found.rank] > NOT_ORTHOGONAL * values).any():
+            straight = _orthonormal(vectors)
+            errors = errors + np.linalg.norm(straight - vectors, axis=1)
+            vectors = straight
         method = found.method + ", on the rows' side"
         return replace(found, vectors=vectors, vector_errors=errors, method=method)
 
@@ -184,6 +192,12 @@ def _stretch(found: Spectrum) -> Array:
     apart = np.where(apart > 0, apart, 1.0)  # of equal values the error is infinite anyway
     longer = np.sqrt((values + errors) / (values - errors)[:, None])
     return np.maximum((longer / apart).max(axis=1, initial=0.0) * found.gaps, 1.0) * (1 + 1e-12)
+
+
+def _orthonormal(vectors: Array) -> Array:
+    """Each row less what it has along those before it, which are of larger values."""
+    Q, R = np.linalg.qr(vectors.T)
+    return np.ascontiguousarray((Q * np.sign(np.diagonal(R))).T)
 
 
 def _total(parts: Iterator[Any]) -> Any:

@@ -9,8 +9,11 @@ columns can be chosen anew without the data.
 
 Squaring the data squares the ratio of the largest to the smallest deviation, so small values lose
 digits in float64 moments.  How many are left follows from the moments' own error bound
-(`suffice.decomposition.spectrum`); where they do not suffice, the moments are accumulated in
-double-double.  Many columns, and fewer rows: `suffice.decomposition.more_columns_than_rows`.
+(`suffice.decomposition.spectrum`): six digits of the largest value are enough, or with whitening,
+which divides by them, six of each.  Only where these are not there, the moments are accumulated
+once more in double-double.  Directions that float64 cannot tell apart, and a number of components
+that it cannot decide, are named in the certificate (`suffice.decomposition.certificate`).  Many
+columns, and fewer rows: `suffice.decomposition.more_columns_than_rows`.
 
 Reference: Tipping and Bishop, "Probabilistic principal component analysis" (1999).
 """
@@ -23,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from suffice.decomposition.certificate import Errors
+from suffice.decomposition.certificate import PROVED_ERROR, Errors
 from suffice.decomposition.more_columns_than_rows import ProductsOfRows
 from suffice.decomposition.projection import Projection
 from suffice.decomposition.scaling import UnitColumns, scaled_scatter
@@ -41,11 +44,14 @@ from suffice.numerics.double_double import DoubleDouble
 from suffice.sources import Block, Source
 from suffice.statistics.moments.full import NOTHING, Moments, Precision
 
-ACCEPTED_ERROR, ACCEPTED_ON_ROWS = 1e-8, 1e-10
-"""Bound on the relative error of variances and directions that float64 may have.
-
-A second pass over many rows costs more than one over the few of the rows' side.
-"""
+SHARE_REACHED = (
+    "the share of variance asked for is reached to within the error: one component more or less "
+    "would do"
+)
+EQUALLY_PROBABLE = (
+    "the errors of the variances leave open which number of components is the most probable: the "
+    "one that is so without errors was taken"
+)
 
 FEW_COLUMNS = 128
 """Columns up to which moments are formed even of fewer rows."""
@@ -184,7 +190,7 @@ class PCA(Projection):
             return None
         if not moments.count:
             raise ValueError(NOTHING)
-        accepted = np.inf if final or moments.precision == "double-double" else ACCEPTED_ERROR
+        accepted = np.inf if final or moments.precision == "double-double" else PROVED_ERROR
         columns = scaled_scatter(moments, self.standardize)
         found = spectrum(columns.scatter, columns.unit, columns.g, moments.count - 1)
         return self._set(found, columns, moments.weight, moments.count, accepted)
@@ -198,8 +204,10 @@ class PCA(Projection):
             rows.mean, rows.mean_error, rows.deviation, rows.scale, rows.scale_error
         )
         weight = DoubleDouble.of(rows.weight).sum()
-        found = rows.spectrum("float64")
-        solved = self._set(found, columns, weight, rows.n_rows, ACCEPTED_ON_ROWS)
+        solved = None
+        if not self.exact:
+            found = rows.spectrum("float64")
+            solved = self._set(found, columns, weight, rows.n_rows, PROVED_ERROR)
         if solved is None:
             found = rows.spectrum("double-double")
             solved = self._set(found, columns, weight, rows.n_rows, np.inf)
@@ -230,8 +238,8 @@ class PCA(Projection):
         left_error = min(
             float(found.errors[k:].sum()), found.total_error + float(found.errors[:k].sum())
         )
-        errors = Errors(found, k, columns, left, left_error)
-        if not (errors.worst <= accepted) or (doubt and np.isfinite(accepted)):
+        errors = Errors(found, k, columns, left, left_error, self.whiten)
+        if not errors.numbers <= accepted:
             return None
         vectors = signed(completed(found.vectors, k) if k > found.rank else found.vectors[:k])
         variances = found.values / freedom
@@ -252,26 +260,28 @@ class PCA(Projection):
         self._fitted_whiten = self.whiten
         return Solved(errors.certificate(doubt), float(left.round()))
 
-    def _count(self, found: Spectrum, weight: float, n: int, d: int) -> tuple[int, bool]:
-        """How many components, and whether errors leave that in doubt."""
+    def _count(self, found: Spectrum, weight: float, n: int, d: int) -> tuple[int, str]:
+        """How many components, and in what way errors leave that in doubt."""
         wanted = self.n_components
         if wanted is None:
-            return min(n, d), False
+            return min(n, d), ""
         if wanted == "mle":
             if n < d:
                 raise ValueError(
                     "n_components='mle' is only supported if n_samples >= n_features, got "
                     f"n_samples={n} and n_features={d}; give a number of components instead"
                 )
-            return most_probable(found.values.round(), weight), False
+            count, doubt = most_probable(found.values.round(), found.errors, weight)
+            return count, EQUALLY_PROBABLE if doubt else ""
         if not isinstance(wanted, Integral):
-            return kept_for(float(wanted), found)
+            count, doubt = kept_for(float(wanted), found)
+            return count, SHARE_REACHED if doubt else ""
         if int(wanted) > min(n, d):
             raise ValueError(
                 f"n_components={wanted} must be between 0 and min(n_samples, n_features)="
                 f"{min(n, d)}"
             )
-        return int(wanted), False
+        return int(wanted), ""
 
 
 def _number(weight: DoubleDouble) -> int | float:

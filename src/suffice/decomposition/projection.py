@@ -146,7 +146,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, SourceTransformer, OnePass):
         if not (kept > 0).all() or not (noise > 0 or everywhere):
             raise ValueError(
                 "the model has no variance in some directions, hence no density there: keep fewer "
-                "components (n_components), so that the variance left out is not zero"
+                "components (n_components), so that the variance left out is not zero, or fit with "
+                "exact=True if it is so small that float64 cannot tell it from zero"
             )
         return kept, 1.0 if everywhere else noise
 

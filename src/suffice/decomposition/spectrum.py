@@ -9,9 +9,10 @@ unit vector v and residual r = ‖A v − λ v‖,
     ‖true vector − v‖ ≤ √2 ρ / gap               (Davis and Kahan),
 
 where gap is the distance of λ from all other true values.  Columns without spread (g = 0) take no
-part.  A value that cannot be told from zero counts as zero where the error is far below what
-float64 resolves; the directions that belong to it are completed by rule: the unit vectors that lie
-most outside of what is already spanned, made orthogonal to it.
+part.  A value that cannot be told from zero counts as zero, and what it may be is its error; no
+error is counted where the bound is far below what float64 resolves, or the rows are too few for
+more.  The directions that belong to it are completed by rule: the unit vectors that lie most
+outside of what is already spanned, made orthogonal to it.
 
 References: Parlett, "The Symmetric Eigenvalue Problem" (1998), chapters 10 and 11; Minka,
 "Automatic choice of dimensionality for PCA" (2000).
@@ -28,7 +29,7 @@ from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.numerics.symmetric_eigen import EigenSystem, decompose
 
 NEGLIGIBLE = 1e-20
-"""Share of the largest value below which what cannot be told from zero counts as zero."""
+"""Share of the largest value below which what cannot be told from zero is zero."""
 
 
 @dataclass(frozen=True)
@@ -138,10 +139,9 @@ def _bounds(
     zero = np.arange(n) >= rank
     known = errors <= NEGLIGIBLE * float(values.hi.max(initial=0.0))
     known |= rank == most_rank
-    positive = np.where(zero, np.maximum(values.hi, 0.0), values.hi)
-    rest = np.where(zero & (values.hi < 0), 0.0, values.lo)
-    values = DoubleDouble(np.where(zero & known, 0.0, positive), np.where(zero & known, 0.0, rest))
-    errors = np.where(zero & known, 0.0, errors)
+    possible = np.where(known, 0.0, np.maximum(values.hi, 0.0) + errors)
+    errors = np.where(zero, possible, errors)
+    values = DoubleDouble(*(np.where(zero, 0.0, word) for word in (values.hi, values.lo)))
     return values, errors, rank, vector_errors[:rank], gaps[:rank]
 
 
@@ -199,13 +199,15 @@ def kept_for(share: float, found: Spectrum) -> tuple[int, bool]:
     return count, bool((np.abs(cumulated - share) <= doubt).any())
 
 
-def most_probable(values: Array, n_rows: float) -> int:
+def most_probable(values: Array, errors: Array, n_rows: float) -> tuple[int, bool]:
     """Minka's choice: the number of components, from 1 to columns − 1, of largest evidence.
+
+    And whether errors leave a doubt, to first order.
 
     Parameters
     ----------
-    values : array of shape (columns,)
-        Variances in descending order.
+    values, errors : arrays of shape (columns,)
+        Variances in descending order, and bounds on their errors.
     n_rows : float
 
     Notes
@@ -220,21 +222,31 @@ def most_probable(values: Array, n_rows: float) -> int:
     """
     d = len(values)
     if d < 2 or not values[0] > 0:
-        return min(1, d)
-    values = values / values[0]  # the choice does not depend on the unit
+        return min(1, d), False
+    # The choice does not depend on the unit.
+    values, errors = values / values[0], errors / values[0]
     floor = 1e-15
-    evidence = np.full(d, -np.inf)
+    evidence, doubt = np.full(d, -np.finfo(np.float64).max), np.zeros(d)
     prior = 0.0
     for k in range(1, d):
         prior += lgamma((d - k + 1) / 2) - log(pi) * (d - k + 1) / 2 - log(2)
         if values[k - 1] < floor:
+            doubt[k:] = np.inf if errors[k - 1] > floor else 0.0
             break
         noise = max(floor, float(values[k:].mean()))
         fitted = np.append(values[:k], np.full(d - k, noise))
         i, j = np.triu_indices(k, 1, d)
         curvature = (values[i] - values[j]) * (1 / fitted[j] - 1 / fitted[i])
-        curvature = curvature[curvature > 0]
+        i, j, curvature = i[curvature > 0], j[curvature > 0], curvature[curvature > 0]
         turns = float(np.log(curvature).sum()) + len(curvature) * log(n_rows)
+        # A logarithm errs by the relative error: of l, of l̂, and of the differences of either.
+        of_fitted = np.append(errors[:k], np.full(d - k, errors[k:].mean()))
+        shares = of_fitted / fitted
+        doubt[k] = n_rows / 2 * shares.sum() + 0.5 * float(
+            ((errors[i] + errors[j]) / (values[i] - values[j])).sum()
+            + ((of_fitted[i] + of_fitted[j]) / (fitted[i] - fitted[j])).sum()
+            + (shares[i] + shares[j]).sum()
+        )
         m = d * k - k * (k + 1) / 2
         evidence[k] = (
             prior
@@ -244,4 +256,6 @@ def most_probable(values: Array, n_rows: float) -> int:
             - turns / 2
             - k / 2 * log(n_rows)
         )
-    return int(np.argmax(evidence))
+    best = int(np.argmax(evidence))
+    rivals = evidence + doubt >= evidence[best] - doubt[best]
+    return best, bool(rivals.sum() > 1)

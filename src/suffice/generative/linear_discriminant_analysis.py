@@ -229,7 +229,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
             self._frame = axes.whitening
         return solved
 
-    def _solve_classes(self, statistic: Any, rule: Shrinkage) -> Solved:
+    def _solve_classes(self, statistic: Any, rule: Shrinkage) -> tuple[Solved, float]:
         found = within_covariance(statistic, rule, self._shares())
         most = None if rule.shrinks else int((statistic.rows - 1).sum())
         axes = principal_axes(found, 0.0 if rule.shrinks else self.tol**2, most)
@@ -247,7 +247,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         solved = self._set(statistic, axes, found.variances, directions, squares, doubt)
         if self.store_covariance or self.solver != "svd":
             self.covariance_ = np.ascontiguousarray(found.rounded)
-        return solved
+        return solved, axes.least_error
 
     def _set(
         self,

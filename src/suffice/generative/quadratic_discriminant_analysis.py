@@ -173,7 +173,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
     def _needed(self) -> int:
         return UP_TO_FOURTH if self._rule().kind == "ledoit-wolf" else OF_CLASSES
 
-    def _solve_classes(self, statistic: Any, rule: Shrinkage) -> Solved:
+    def _solve_classes(self, statistic: Any, rule: Shrinkage) -> tuple[Solved, float]:
         found = [
             shrunk_covariance(part, rule)[0].regularised(self.reg_param) for part in statistic.parts
         ]
@@ -193,8 +193,8 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         self._log_determinants = [one.log_determinant for one in shapes]
         self._set_covariances([np.ascontiguousarray(one.covariance) for one in shapes])
         error = max(one.relative_error for one in (common, *axes))
-        least = negligible(self.means_)
-        if any(covariance.hides(least) for covariance in found):
+        unseen = negligible(self.means_)
+        if any(covariance.hides(unseen) for covariance in found):
             error = np.inf
         error = max(error, self._set_shifts(statistic, [one.variances for one in found]))
         squares = [
@@ -203,7 +203,8 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         ]
         notes = self._notes(common.rank) + note_of_doubt(found)
         certificate = self._certificate(error, statistic.precision, notes)
-        return Solved(certificate, self._objective(weight, squares))
+        least = max(one.least_error for one in (common, *axes))
+        return Solved(certificate, self._objective(weight, squares)), least
 
     def _solve_rows(self, classes: ClassMoments, rows: ClassRows) -> Solved:
         rule, weight = self._rule(), classes.weight.round()

@@ -6,7 +6,9 @@ on the columns' units.  Directions of λ above a threshold span what the rows va
     B = D⁻¹ V diag(λ)^(−½),      Bᵀ C B = I,      C⁺ = B Bᵀ.
 
 An error |ΔCᵢⱼ| ≤ unit gᵢ gⱼ changes R by at most e = unit Σ (gⱼ/Dⱼ)² in norm, and the inverse by
-e / (λᵣ − λᵣ₊₁) of itself, to first order, where λᵣ is the last value that is kept.
+e / (λᵣ − λᵣ₊₁) of itself, to first order, where λᵣ is the last value that is kept.  This is the one
+measure by which discriminants are certified: so much of its length the coefficients D wₖ of a class
+may err, and of itself the squared distance of a row from a class.
 
 **Fewer rows than columns.**  With Z the rows less the means of their classes, divided by the
 deviations of the columns and times √(w/W), R = Zᵀ Z; and from Z = U diag(σ) Vᵀ, R = V diag(σ²) Vᵀ.
@@ -88,18 +90,30 @@ class PrincipalAxes:
 
     @property
     def relative_error(self) -> float:
-        """A bound on the relative error of the inverse and of B, to first order.
-
-        B has vectors that are rounded, and divides by the root of λ.
-        """
+        """A bound on the relative error of the inverse and of B, to first order."""
         if not self.rank:
             return min(self.error, 1.0)  # of a column that varies, unless its error hides that
-        rounding = 4 * len(self.deviations) * UNIT
         gap = float(self.values[-1] - max(self.dropped.max(initial=0.0), 0.0))
-        exact = isinstance(self.correlation, DoubleDouble) and not len(self.dropped)
-        exact |= self.correlation is None
-        departure = self.error + (0.0 if exact else rounding)
-        return departure / gap + rounding / np.sqrt(gap) if gap > 2 * departure else 1.0
+        exact = self.correlation is None or isinstance(self.correlation, DoubleDouble)
+        departure = self.error + (0.0 if exact else self._rounding)
+        return departure / gap + self.least_error if gap > 2 * departure else 1.0
+
+    @property
+    def _rounding(self) -> float:
+        return 4 * len(self.deviations) * UNIT
+
+    @property
+    def least_error(self) -> float:
+        """What is left of that bound however exact the covariance is.
+
+        B has vectors that are rounded, and divides by the root of λ.  Where directions of a
+        covariance are left out, its inverse is made of these vectors, and divides by λ.
+        """
+        if not self.rank:
+            return self._rounding
+        least = float(self.values[-1])
+        singular = len(self.dropped) and self.correlation is not None
+        return self._rounding / (min(least, np.sqrt(least)) if singular else np.sqrt(least))
 
     def solve(self, B: DoubleDouble) -> DoubleDouble:
         """C⁺ B, for B of shape (columns, k): refined where C has digits to spare."""
@@ -163,7 +177,9 @@ def _decomposed(matrix: Any, rank: int) -> tuple[Array, Array, float]:
         if found is not None:
             return found
     system = decompose(matrix)
-    return system.values.round(), system.vectors.T, 0.0
+    # Of float64, four roundings for each column are counted where the error is used.
+    left = system.departure if isinstance(matrix, DoubleDouble) else 0.0
+    return system.values.round(), system.vectors.T, left
 
 
 def _pairs(there: Any) -> Any:

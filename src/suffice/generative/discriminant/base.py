@@ -94,8 +94,11 @@ class Discriminant(Classifier, OnePass):
         """Which statistic the parameters ask for."""
 
     @abstractmethod
-    def _solve_classes(self, statistic: Any, rule: Shrinkage) -> Solved:
-        """Set all that is learned beyond classes, prior and means."""
+    def _solve_classes(self, statistic: Any, rule: Shrinkage) -> tuple[Solved, float]:
+        """Set all that is learned beyond classes, prior and means.
+
+        Beside what is proved, the error that would be left if the statistic had none.
+        """
 
     @abstractmethod
     def _solve_rows(self, classes: ClassMoments, rows: ClassRows) -> Solved:
@@ -177,7 +180,9 @@ class Discriminant(Classifier, OnePass):
                 "not have: fit it anew with them"
             )
         self._set_classes(statistic)
-        solved = self._solve_classes(statistic, self._rule())
+        solved, least = self._solve_classes(statistic, self._rule())
+        # No pass over the rows would lead to enough digits.
+        final |= digits_within(least) < ENOUGH_DIGITS
         return solved.if_enough_digits(statistic.precision, final)
 
     def _set_classes(self, statistic: Any) -> None:

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from sklearn.covariance import OAS, EmpiricalCovariance, LedoitWolf, ShrunkCovariance
 
 from suffice.bayes.priors.scatter import PseudoScatter
-from suffice.numerics.double_double import UNIT, Array, DoubleDouble
+from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, UNIT, Array, DoubleDouble
 from suffice.statistics.moments.fourth import FourthMoments
 from suffice.statistics.moments.full import Moments
 
@@ -157,10 +157,13 @@ class Covariance:
     def mixed(self, share: float, variance: Any, g: Array) -> Covariance:
         """(1 − share) C, plus a variance in every column whose error is unit g²."""
         prior = PseudoScatter.isotropic(variance, len(self.g))
-        matrix = prior.added_to(self.matrix * (1 - share))
+        exact = isinstance(self.matrix, DoubleDouble)
+        rest: Any = DoubleDouble.of(1.0) - share if exact else 1 - share
+        matrix = prior.added_to(self.matrix * rest)
         squares = (1 - share) * np.square(self.g) + np.square(g)
         is_full = self.is_full or bool(variance.hi > 0)
-        return Covariance(matrix, self.unit + 4 * UNIT, np.sqrt(squares), self.of_amount, is_full)
+        unit = self.unit + 4 * (DOUBLE_DOUBLE_UNIT if exact else UNIT)
+        return Covariance(matrix, unit, np.sqrt(squares), self.of_amount, is_full)
 
     def shrunk(self, amount: float) -> Covariance:
         """(1 − s) C + s μ I."""
@@ -275,13 +278,16 @@ def _ledoit_wolf(found: Covariance, part: FourthMoments, scale: Array) -> tuple[
     delta = float(np.square(C - mean * np.eye(d)).sum()) / d
     if not delta > 0:
         return 0.0, 0.0
-    # First order: Q errs by ε √(h h), and by what underflows; C by unit g g.
+    # First order: Q errs by ε √(h h), and by what underflows; C by unit g g.  A quotient β/δ errs
+    # by (Δβ + (β/δ) Δδ) over the true δ, and the amount is small where rows are many.
     of_entry = 2 * found.unit * float(np.square(found.g).max())
     of_squares = of_entry * float(np.abs(C).sum())
     of_beta = (of_fourth / weight + lost + of_squares) / (d * weight)
     of_delta = of_entry * float(np.abs(C - mean * np.eye(d)).sum()) / d
-    error = (of_beta + of_delta) / delta
-    return max(min(beta, delta), 0.0) / delta, min(error, 1.0)
+    amount = max(min(beta, delta), 0.0) / delta
+    if not of_delta < delta:
+        return amount, 1.0
+    return amount, min((of_beta + amount * of_delta) / (delta - of_delta), 1.0)
 
 
 def _oas(found: Covariance, weight: float) -> tuple[float, float]:
