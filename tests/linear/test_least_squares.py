@@ -202,7 +202,7 @@ def test_float64_is_left_where_it_does_not_suffice() -> None:
     lost = LinearRegression().fit(X, y)
     assert lost.statistics_.precision == "double-double"
     assert lost.trace_.step[-1] == "moments in double-double"
-    assert lost.certificate_.digits > 12
+    assert lost.certificate_.digits > 10
 
 
 def test_float64_moments_refuse_what_they_cannot_resolve() -> None:
