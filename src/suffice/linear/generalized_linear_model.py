@@ -114,7 +114,8 @@ default="auto"
     covariance_ : array of shape (coefficients, coefficients)
         Of the estimates, the intercept first; NaN where the rows leave them open.
     n_iter_ : int
-        Passes over the rows that the method took.
+        Steps of the method: passes over the rows, less those at points that it turned back
+        from.
     certificate_ : Certificate
     trace_ : Trace
 
@@ -256,6 +257,16 @@ default="auto"
         l2[:, : len(scale)] = self.alpha * total_weight(first_look) / scale**2
         return replace(objective, l2=l2)
 
+    def _line(self, coef: Array, intercept: Array, first_look: FirstLook) -> dict[str, Any]:
+        loss = self._loss(first_look)
+        return {
+            "family_": loss.response,
+            "link_": loss.link,
+            "coef_": coef[0],
+            "intercept_": float(intercept[0]),
+            "_places": self._offset_columns(),
+        }
+
     # --- the fit ----------------------------------------------------------------------------
 
     _takes_last_hessian = True
@@ -287,17 +298,12 @@ default="auto"
         assert isinstance(loss, GeneralizedLoss)
         fit = yield from last_passes(objective, found, first_look, self.max_iter, polish)
         found, good = fit.found, fit.goodness
-        coef, intercept = objective.columns.to_user(found.parameters)
         profiled = loss.response.name == "gaussian" and loss.link == LINKS["identity"]
         log_likelihood = good.log_likelihood(loss.response, profiled)
         attributes = {
-            "family_": loss.response,
-            "link_": loss.link,
-            "coef_": coef[0],
-            "intercept_": float(intercept[0]),
+            **self._line(*objective.columns.to_user(found.parameters), first_look),
             "_laplace": fit.laplace,
-            "_places": self._offset_columns(),
-            "n_iter_": found.steps,
+            "n_iter_": found.iterations,
             **good.attributes(log_likelihood),
             "_goodness": good,
         }

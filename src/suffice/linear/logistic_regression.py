@@ -106,7 +106,7 @@ class LogisticRegression(Classifier, IterativeLinearModel):
         Only where the classes are separated and there is no penalty: coefficients, and last
         the intercepts, along which the likelihood grows for ever.
     n_iter_ : array of shape (1,)
-        Passes over all rows.
+        Steps of the method: passes over all rows, less those at points that it turned back from.
     certificate_ : Certificate
     trace_ : Trace
 
@@ -244,6 +244,9 @@ class LogisticRegression(Classifier, IterativeLinearModel):
             start[:, -1] = log_odds(of_classes(objective.loss), weights)
         return start
 
+    def _line(self, coef: Array, intercept: Array, first_look: FirstLook) -> dict[str, Any]:
+        return {"classes_": first_look.labels, "coef_": coef, "intercept_": intercept}
+
     # --- the fit ----------------------------------------------------------------------------
 
     def _search(
@@ -279,12 +282,9 @@ class LogisticRegression(Classifier, IterativeLinearModel):
     def _finish(
         self, objective: Objective, found: Minimum, first_look: FirstLook, method: Chosen
     ) -> Passes:
-        coef, intercept = objective.columns.to_user(found.parameters)
-        attributes: dict[str, Any] = {
-            "classes_": first_look.labels,
-            "coef_": coef,
-            "intercept_": intercept,
-            "n_iter_": np.array([found.steps], dtype=np.int32),
+        attributes = {
+            **self._line(*objective.columns.to_user(found.parameters), first_look),
+            "n_iter_": np.array([found.iterations], dtype=np.int32),
             "_likelihood": None,
         }
         proof = self._certificate(objective, found, method)

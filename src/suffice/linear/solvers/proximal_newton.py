@@ -33,7 +33,7 @@ from suffice.linear.solvers.line_search import (
     Minimising,
     Minimum,
     Point,
-    asked,
+    iterate,
     minimise_by,
     relative,
 )
@@ -85,11 +85,11 @@ def working_sets(objective: Objective, start: Array, *, tol: float, max_iter: in
     Parameters are as for `minimise_by`; `max_iter` counts passes over all columns and, for each
     working set, steps on it.
     """
-    d, size, steps = len(objective.columns.scale), FIRST_SET, 0
+    d, size, steps, rejected = len(objective.columns.scale), FIRST_SET, 0, 0
     strongest = float(objective.l1.max())
     parameters, part, closely = start, None, tol
     while True:
-        at = yield from needed(asked(objective, parameters, 1, None, "all columns"))
+        at = yield from needed(iterate(objective, parameters, 1, None, "all columns"))
         steps += 1
         gradient = objective.gradient(at, parameters)
         violation = objective.violation(gradient, parameters)[:, :d].max(axis=0)
@@ -107,7 +107,7 @@ def working_sets(objective: Objective, start: Array, *, tol: float, max_iter: in
         # As long as columns are missing, their problem need not be solved to the end.
         closely = tol if worst <= NEARLY * strongest else NEARLY
         part = yield from _on_columns(objective, parameters, chosen, closely, max_iter - steps)
-        steps += part.steps
+        steps, rejected = steps + part.steps, rejected + part.rejected
         inside = _parameters_of(objective, chosen)
         parameters = np.zeros_like(parameters)
         parameters[:, inside] = part.parameters
@@ -115,8 +115,9 @@ def working_sets(objective: Objective, start: Array, *, tol: float, max_iter: in
     distance = part.distance if part is not None else np.inf
     notes = (STOPPED,) if stopped else ()
     return Minimum(
-        parameters, value, gradient, distance, optimal, steps, parameters.size, notes=notes
-    )
+        parameters, value, gradient, distance, optimal, steps, parameters.size, notes=notes,
+        rejected=rejected,
+    )  # fmt: skip
 
 
 def _on_columns(
