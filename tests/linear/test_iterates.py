@@ -49,7 +49,7 @@ def followed(model, X, y):
 
 @pytest.fixture(scope="module")
 def rows():
-    X = np.random.default_rng(0).normal(size=(200, 2)) + [3.0, 0.0]
+    X = np.random.default_rng(0).normal((3.0, 0.0), size=(200, 2))
     return X, np.random.default_rng(1).poisson(np.exp(2 * (X[:, 0] - 3))).astype(float)
 
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from suffice.fitting.certificate import with_penalty
 from suffice.fitting.regression import Regressor
 from suffice.fitting.requests import Found, Passes
 from suffice.linear.glm.goodness_of_fit import Goodness, explained_deviance, last_passes
@@ -88,10 +89,8 @@ default="auto"
         Whether to start from the parameters of an earlier fit.
     n_jobs : int, optional
         Threads; by default what `suffice.config` says.  Does not change the result.
-    batch_size, learning_rate, eta0, power_t, momentum
+    batch_size, learning_rate, eta0, power_t, momentum, random_state
         Of the gradient solvers: see the page on gradient descent.
-    random_state : int, optional
-        Seed of the order of rows, for ``solver="sgd"``.
 
     Attributes
     ----------
@@ -114,8 +113,7 @@ default="auto"
     covariance_ : array of shape (coefficients, coefficients)
         Of the estimates, the intercept first; NaN where the rows leave them open.
     n_iter_ : int
-        Steps of the method: passes over the rows, less those at points that it turned back
-        from.
+        Passes of the method, less those at points that it turned back from.
     certificate_ : Certificate
     trace_ : Trace
 
@@ -256,6 +254,11 @@ default="auto"
         scale = objective.columns.scale
         l2[:, : len(scale)] = self.alpha * total_weight(first_look) / scale**2
         return replace(objective, l2=l2)
+
+    def _minimised(self) -> str:
+        return with_penalty(
+            f"the {self._response().name.replace('_', ' ')} deviance", "α", self.alpha
+        )
 
     def _line(self, coef: Array, intercept: Array, first_look: FirstLook) -> dict[str, Any]:
         loss = self._loss(first_look)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from suffice.fitting.certificate import with_penalty
 from suffice.fitting.classification import Classifier, labels_of
 from suffice.fitting.requests import Found, Passes
 from suffice.linear.inference.class_probabilities import ClassPrediction, predicted_classes
@@ -106,7 +107,7 @@ class LogisticRegression(Classifier, IterativeLinearModel):
         Only where the classes are separated and there is no penalty: coefficients, and last
         the intercepts, along which the likelihood grows for ever.
     n_iter_ : array of shape (1,)
-        Steps of the method: passes over all rows, less those at points that it turned back from.
+        Passes of the method, less those at points that it turned back from.
     certificate_ : Certificate
     trace_ : Trace
 
@@ -236,6 +237,13 @@ class LogisticRegression(Classifier, IterativeLinearModel):
 
     def _l2(self) -> float:
         return self._strengths()[1]
+
+    def _minimised(self) -> str:
+        l1, l2 = self._strengths()
+        if not l1 + l2:
+            return "the log loss"
+        mixed = f", l1_ratio = {l1 / (l1 + l2):g}" if l1 else ""
+        return f"{with_penalty('the log loss', 'C', self.C)}{mixed}"
 
     def _first_guess(self, objective: Objective, first_look: FirstLook) -> Array:
         start = np.zeros(objective.shape)

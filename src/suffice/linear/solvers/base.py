@@ -65,6 +65,10 @@ class IterativeLinearModel(Estimator):
         Coefficients have shape (predictors, columns), intercepts (predictors,).
         """
 
+    @abstractmethod
+    def _minimised(self) -> str:
+        """What is minimised, in words: the loss, and the penalty with its strength."""
+
     def _l2(self) -> float:
         """Strength of the squared penalty on the coefficients in the user's units."""
         return 0.0
@@ -180,7 +184,8 @@ class IterativeLinearModel(Estimator):
 
     def _certificate(self, objective: Objective, found: Minimum, method: Chosen) -> Certificate:
         if method.method in gradient_descent.SOLVERS:
-            return gradient_descent.certificate(found, gradient_descent.DescentOptions.of(self))
+            descent = gradient_descent.DescentOptions.of(self)
+            return gradient_descent.certificate(found, descent, self._minimised())
         slopes = objective.violation(found.gradient, found.parameters)
         measures = {
             "distance": found.distance,
@@ -189,7 +194,8 @@ class IterativeLinearModel(Estimator):
             "rank": float(found.rank),
         }
         which = "the parameters are" if method.method == "newton-cg" else "every parameter is"
-        claim = f"the minimiser of the objective: {which} within {found.distance:.0e} of it"
+        within = f"{which} within {found.distance:.0e} of it"
+        claim = f"the minimiser of {self._minimised()}: {within}"
         notes = found.notes
         if found.rank < found.parameters.size:
             notes += (

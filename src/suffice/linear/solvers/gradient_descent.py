@@ -330,10 +330,12 @@ def _check(value: float, descent: DescentOptions) -> None:
         )
 
 
-def certificate(found: Minimum, descent: DescentOptions) -> Certificate:
-    """What a descent proves: how small the gradient is where it ended."""
+def certificate(
+    found: Minimum, descent: DescentOptions, minimised: str = "the objective"
+) -> Certificate:
+    """What a descent proves: how small the gradient of what it minimised is where it ended."""
     claim = (
-        f"the minimiser of the objective, as far as a gradient of {found.distance:.1e} of that at "
+        f"the minimiser of {minimised}, as far as a gradient of {found.distance:.1e} of that at "
         "the best constant tells"
     )
     notes = found.notes

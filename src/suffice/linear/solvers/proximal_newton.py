@@ -46,6 +46,15 @@ from suffice.statistics.curvature import Curvature
 SWEEPS = 10_000
 """Most sweeps of the inner coordinate descent."""
 
+SOLVED = 1e-6
+"""Violation of a step's own optimality conditions, relative to the largest derivative, beyond which
+the step says nothing about the distance to the minimum."""
+
+NOT_SOLVED = (
+    "the coefficients are too small, or the columns too nearly dependent, for float64 to tell the "
+    "minimum: rescale the columns, or use a larger C or l1_ratio"
+)
+
 NEARLY = 1e-3
 """Violation, relative to the penalty, below which a working set is solved to the end."""
 
@@ -60,7 +69,6 @@ class ProximalNewton:
     order = 2
     last_step_counts = False
     doubt = ""
-    distance = staticmethod(relative)
 
     def __init__(self, objective: Objective) -> None:
         self.objective, self.rank = objective, objective.l2.size
@@ -73,7 +81,18 @@ class ProximalNewton:
         linear = self.hessian @ theta - point.gradient.ravel()
         penalty = Penalty(l1, np.zeros_like(l1))
         found = solve_inside(self.hessian, linear, penalty, theta, SWEEPS)
-        return np.asarray(found.theta.reshape(point.parameters.shape) - point.parameters)
+        reached = found.theta.reshape(point.parameters.shape)
+        slope = (self.hessian @ found.theta - linear).reshape(reached.shape)
+        pulls = max(float(l1.max()), float(np.abs(point.gradient).max()))
+        left = float(self.objective.violation(slope, reached).max())
+        self.doubt = NOT_SOLVED if left > SOLVED * pulls else ""
+        return np.asarray(reached - point.parameters)
+
+    def distance(self, step: Array, parameters: Array) -> float:
+        """Of coefficients among themselves too: beside an intercept they may be tiny, yet not 0."""
+        penalised = self.objective.l1 > 0
+        among = relative(step[penalised], parameters[penalised])
+        return max(relative(step, parameters), among)
 
 
 # --- many columns ---------------------------------------------------------------------------
