@@ -183,7 +183,7 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
         """Set the coefficients, of shape (targets, columns), and the intercepts."""
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
             raise ValueError(BEYOND_FLOAT64)
-        vars(self).update(self._line(coef, intercept))
+        self.__dict__.update(self._line(coef, intercept))
 
     def _line(self, coef: Array, intercept: Array) -> dict[str, Any]:
         """The attributes that predictions are made of, by their names."""
