@@ -29,7 +29,7 @@ def test_rows(trace):
 def test_no_rows():
     assert len(Trace()) == 0
     assert str(Trace()).split() == ["pass", "objective", "seconds", "step"]
-    assert Trace().to_frame().shape == (0, 3)
+    assert Trace().to_frame().shape == (0, 4)
 
 
 def test_extending_makes_a_new_one(trace):
@@ -48,10 +48,34 @@ def test_text(trace):
 
 def test_frame(trace):
     frame = trace.to_frame()
-    assert frame.columns.tolist() == ["step", "objective", "seconds"]
+    assert frame.columns.tolist() == ["step", "objective", "seconds", "accepted"]
     assert frame.index.tolist() == [1, 2]
     assert frame.index.name == "pass"
     assert frame["seconds"].sum() == 0.75
+
+
+def test_rejected_rows_are_marked(trace):
+    tried = trace.extended("third", 5.0, 1.0, accepted=False).extended("third", 2.0, 1.0)
+    assert tried.accepted == (True, True, False, True)
+    assert [line.endswith(", rejected") for line in str(tried).splitlines()[1:]] == [
+        False, False, True, False,
+    ]  # fmt: skip
+    assert tried.to_frame()["accepted"].tolist() == [True, True, False, True]
+    assert (tried + tried).accepted == tried.accepted * 2
+
+
+def test_rejected_rows_are_not_drawn(trace):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    tried = trace.extended("third", 5.0, 1.0, accepted=False).extended("third", 2.0, 1.0)
+    try:
+        (line,) = tried.plot().lines
+        assert line.get_xdata().tolist() == [1, 2, 4]
+        assert line.get_ydata()[1:].tolist() == [1234.5678, 2.0]
+    finally:
+        plt.close("all")
 
 
 def test_picture(trace):

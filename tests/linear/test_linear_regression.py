@@ -165,6 +165,51 @@ def test_weights_are_frequencies(diabetes: Any, intercept: bool) -> None:
     assert weighted.summary().sigma2 == pytest.approx(theirs.scale, rel=1e-10)
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("scale", [1.0, 0.01])
+def test_weights_are_precisions_where_asked(diabetes: Any, intercept: bool, scale: float) -> None:
+    X, y = diabetes[0][:120], diabetes[1][:120]
+    weight = scale * np.random.default_rng(1).gamma(2.0, size=len(y))
+    weight[5] = 0.0
+    there = weight > 0
+    design = sm.add_constant(X) if intercept else X
+    theirs = sm.WLS(y[there], design[there], weights=weight[there]).fit()
+    model = LinearRegression(fit_intercept=intercept).fit(X, y, weight)
+    ours = model.summary(0.9, weights="precision", X=X, y=y, sample_weight=weight)
+    for name, value in from_statsmodels(theirs, 0.9).items():
+        np.testing.assert_allclose(getattr(ours, name), value, rtol=1e-9, err_msg=name)
+    # Without the rows, all but the likelihood; and what is not known is not printed.
+    known = model.summary(0.9, weights="precision")
+    for name in (*COLUMNS, "r2_adjusted", "f_p", "sigma2", "n", "df_residual"):
+        np.testing.assert_array_equal(getattr(known, name), getattr(ours, name), err_msg=name)
+    assert np.isnan(known.aic)
+    assert "nan" not in str(known)
+    assert "AIC and BIC need the weights" in str(known)
+    with pytest.raises(ValueError, match="without a log-likelihood"):
+        known.likelihood_ratio_test(ours)
+
+
+def test_frequencies_that_stand_for_too_few_rows_are_noted(diabetes: Any) -> None:
+    X, y = diabetes
+    weight = np.full(len(y), 0.25)
+    few = LinearRegression().fit(X, y, weight)
+    assert "442 rows add up to 110.5" in str(few.summary())
+    assert "weights='precision'" in str(few.summary())
+    for fine in (few.summary(weights="precision"), LinearRegression().fit(X, y).summary()):
+        assert "add up to" not in str(fine)
+
+
+def test_questions_about_weights_that_have_no_answer(diabetes: Any) -> None:
+    X, y = diabetes
+    model = LinearRegression().fit(X, y)
+    with pytest.raises(ValueError, match="'frequency' or 'precision', got 'variance'"):
+        model.summary(weights="variance")
+    with pytest.raises(ValueError, match="cov='HC1' takes weights as frequencies"):
+        model.summary(cov="HC1", X=X, y=y, weights="precision")
+    with pytest.raises(ValueError, match="not the rows of the fit"):
+        model.summary(weights="precision", X=X[:9], y=y[:9])
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sparse_rows_are_dense_rows(weighted: bool) -> None:
     noise = np.random.default_rng(2)
@@ -407,6 +452,8 @@ def test_summary_where_columns_depend_on_each_other() -> None:
     # Only the third coefficient is determined by the data; the others are a matter of choice.
     assert np.isnan(summary.std_err[[1, 2, 4]]).all()
     assert np.isnan(summary.p[[1, 2, 4]]).all()
+    assert "do not determine these coefficients" in str(summary).splitlines()[-1]
+    assert "determine" not in str(same)
     np.testing.assert_allclose(summary.std_err[[0, 3]], same.std_err[[0, 3]], rtol=1e-9)
     outside = X[:2] + np.array([1.0, 0.0, 0.0, 0.0])
     assert np.isnan(LinearRegression().fit(X, y).predict_interval(outside)).all()

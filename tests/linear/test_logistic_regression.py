@@ -656,6 +656,24 @@ def test_a_small_gap_alone_proves_nothing():
         assert model.coef_.any() or not model.certificate_.holds
 
 
+@pytest.mark.parametrize("C", [0.01, 100.0])
+@pytest.mark.parametrize("nearly", [False, True])
+def test_a_looser_tolerance_is_reached_without_a_warning(C, nearly):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 8))
+    X[:, 1] = X[:, 0] + 1e-3 * X[:, 1] if nearly else X[:, 1]
+    y = X[:, 0] + rng.logistic(size=400) > 0
+    finest = LogisticRegression(C=C, l1_ratio=0.9, tol=1e-10).fit(X, y)
+    best = objective(finest, X, y, C, 0.9)
+    for tol in (1e-1, 1e-3, 1e-5):
+        model = LogisticRegression(C=C, l1_ratio=0.9, tol=tol).fit(X, y)  # warnings are errors
+        assert model.certificate_.holds
+        off = objective(model, X, y, C, 0.9) - best
+        assert off <= model.certificate_.duality_gap + 1e-10
+        sizes = np.maximum(np.abs(finest.coef_), 1e-4 * np.abs(finest.coef_).max())
+        assert (np.abs(model.coef_ - finest.coef_) <= 2 * tol * sizes).all()
+
+
 def test_columns_whose_squares_underflow():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(50, 2)) * [1.0, 1e-170]

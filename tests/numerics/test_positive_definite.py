@@ -256,6 +256,22 @@ def test_inverse(n):
         assert np.all(abs(exactly(inverse) - exact) <= bound)
 
 
+@pytest.mark.parametrize("off", [0.3, 1e-4, 1e-7])
+def test_half_solve_of_many_columns_has_eight_digits(off):
+    """Whether it is made in float64, as the first, or in double-double."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 50))
+    X[:, 1] = X[:, 0] + off * X[:, 1]
+    X /= np.linalg.norm(X, axis=0)
+    A = DoubleDouble.of(X.T @ X)
+    eye, nothing = DoubleDouble.of(np.eye(50)), np.zeros(50)
+    found, exact = (
+        np.square(factor.half_solve(eye).round()).sum(axis=0)
+        for factor in (factorize(A, nothing), PivotedCholesky(A, nothing))
+    )
+    np.testing.assert_allclose(found, exact, rtol=1e-8)
+
+
 @pytest.mark.parametrize("n", [1, 4, 7, 12])
 def test_half_solve_is_a_root_of_the_inverse(n):
     B = right_side(n, n, 3)

@@ -9,6 +9,7 @@ after the other, and those of other libraries are given arrays.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -158,12 +159,11 @@ def fits_at_once(source: Source) -> int:
 
 def joint_trace(models: Sequence[BaseEstimator], labels: Labels) -> Trace:
     """The passes of all models."""
-    rows: list[tuple[str, float, float]] = []
+    joint = Trace()
     for model, label in zip(models, labels.tolist(), strict=True):
         trace = getattr(steps(model)[-1], "trace_", Trace())
-        told = zip(trace.step, trace.objective, trace.seconds, strict=True)
-        rows += [(f"{label}: {step}", objective, seconds) for step, objective, seconds in told]
-    return Trace(*map(tuple, zip(*rows, strict=True)))
+        joint += replace(trace, step=tuple(f"{label}: {step}" for step in trace.step))
+    return joint
 
 
 def joint_certificate(models: Sequence[BaseEstimator], labels: Labels) -> Certificate:

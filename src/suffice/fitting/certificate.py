@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -75,6 +76,32 @@ class Certificate:
         return "\n".join(
             [f"{verdict}: {self.claim}", *(f"  {name:<{width}}  {text}" for name, text in rows)]
         )
+
+
+def with_penalty(loss: str, name: str, strength: Any) -> str:
+    """What is minimised, in words: a loss, and how strong its penalty is.
+
+    Parameters
+    ----------
+    loss : str
+    name : str
+        What the strength is called.
+    strength : float or array
+        0 for no penalty; several may differ.
+
+    Examples
+    --------
+    >>> with_penalty("the squared error", "α", 0.5)
+    'the squared error with the penalty α = 0.5'
+    >>> with_penalty("the squared error", "α", [0.5, 2.0])
+    'the squared error with its penalties'
+    >>> with_penalty("the squared error", "α", 0.0)
+    'the squared error'
+    """
+    different = np.unique(strength)
+    if len(different) > 1:
+        return f"{loss} with its penalties"
+    return f"{loss} with the penalty {name} = {different[0]:g}" if different.any() else loss
 
 
 def digits_within(error: float) -> float:

@@ -47,7 +47,7 @@ class Running(Generic[T]):
         self.kept: list[Shards] = []
         self.result: T
         self.asked: Any = None
-        self._steps: list[tuple[str, float, float]] = []
+        self._steps: list[tuple[str, float, float, bool]] = []
 
     def start(self) -> None:
         """Up to the first request."""
@@ -72,7 +72,8 @@ class Running(Generic[T]):
         """Add a step to the trace, if it has a name."""
         name = asked.step(answer) if callable(asked.step) else asked.step
         if name is not None:
-            self._steps.append((name, float(objective), seconds))
+            accepted = not (isinstance(asked, Pass) and asked.verdict.rejected)
+            self._steps.append((name, float(objective), seconds, accepted))
 
     @property
     def trace(self) -> Trace:
@@ -170,7 +171,7 @@ def part_of(asked: Request, source: Source, label: str | None) -> Request:
         changes["step"] = (lambda answer: label + name(answer)) if callable(name) else label + name
     if not isinstance(asked, Sweep):
         changes["source"] = asked.source or source
-    if isinstance(asked, Pass | Gather):
+    if isinstance(asked, Pass | Fold | Gather):
         changes["learned"] = None  # what a part has learned are no attributes of the whole
     return replace(asked, **changes)
 

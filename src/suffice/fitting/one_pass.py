@@ -153,10 +153,12 @@ class OnePass(Estimator):
 
     def __getattr__(self, name: str) -> Any:
         if name == "statistics_" and "certificate_" in vars(self):
+            large = 8 * self._statistic_size(self.n_features_in_) > LARGEST_KEPT_STATISTIC
+            why = "whose statistic is too large to keep" if large else "in a way that makes none"
             raise AttributeError(
                 f"this {type(self).__name__} kept no statistic: it was fitted on "
-                f"{self.n_features_in_} columns, not through one or through one that is too large "
-                f"({self.certificate_.path}); updating and refitting need the rows again"
+                f"{self.n_features_in_} columns {why} ({self.certificate_.path}); what works on a "
+                "statistic needs the rows again"
             )
         return object.__getattribute__(self, name)  # raises what a property may have raised
 

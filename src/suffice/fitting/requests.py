@@ -14,7 +14,7 @@ share one reading of them (`suffice.fitting.shared_passes`).
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from suffice.engines.sweep import Columns, Shard, Shards
@@ -26,6 +26,18 @@ from suffice.sources import Block, Source
 def nothing(answer: Any) -> float:
     """The objective of a step that has none."""
     return float("nan")
+
+
+class Verdict:
+    """What became of a pass: a method says so before it asks for the next thing.
+
+    Attributes
+    ----------
+    rejected : bool
+        Whether the method turned back from the point that it had tried.
+    """
+
+    rejected = False
 
 
 @dataclass(frozen=True)
@@ -43,6 +55,8 @@ class Pass:
         Rows that the method has gathered for itself, to be read instead of all rows.
     learned : function, optional
         What callbacks may see of the model, once the method asks for the next thing.
+    verdict : Verdict
+        For the method to write on.
     """
 
     step: str | Callable[[Any], str] | None
@@ -50,6 +64,7 @@ class Pass:
     objective: Callable[[Any], float] = nothing
     source: Source | None = None
     learned: Callable[[], dict[str, Any] | None] | None = None
+    verdict: Verdict = field(default_factory=Verdict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -68,6 +83,8 @@ class Fold:
     objective : function of the last state, optional
     source : Source, optional
         Rows to be read instead of all rows.
+    learned : function, optional
+        As of a `Pass`.
     """
 
     step: str | None
@@ -76,6 +93,7 @@ class Fold:
     seed: Sequence[int] | None = None
     objective: Callable[[Any], float] = nothing
     source: Source | None = None
+    learned: Callable[[], dict[str, Any] | None] | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from suffice.fitting.certificate import with_penalty
 from suffice.fitting.regression import Regressor
 from suffice.fitting.requests import Found, Passes
 from suffice.linear.glm.goodness_of_fit import Goodness, explained_deviance, last_passes
@@ -88,10 +89,8 @@ default="auto"
         Whether to start from the parameters of an earlier fit.
     n_jobs : int, optional
         Threads; by default what `suffice.config` says.  Does not change the result.
-    batch_size, learning_rate, eta0, power_t, momentum
+    batch_size, learning_rate, eta0, power_t, momentum, random_state
         Of the gradient solvers: see the page on gradient descent.
-    random_state : int, optional
-        Seed of the order of rows, for ``solver="sgd"``.
 
     Attributes
     ----------
@@ -114,7 +113,7 @@ default="auto"
     covariance_ : array of shape (coefficients, coefficients)
         Of the estimates, the intercept first; NaN where the rows leave them open.
     n_iter_ : int
-        Passes over the rows that the method took.
+        Passes of the method, less those at points that it turned back from.
     certificate_ : Certificate
     trace_ : Trace
 
@@ -256,6 +255,21 @@ default="auto"
         l2[:, : len(scale)] = self.alpha * total_weight(first_look) / scale**2
         return replace(objective, l2=l2)
 
+    def _minimised(self) -> str:
+        return with_penalty(
+            f"the {self._response().name.replace('_', ' ')} deviance", "α", self.alpha
+        )
+
+    def _line(self, coef: Array, intercept: Array, first_look: FirstLook) -> dict[str, Any]:
+        loss = self._loss(first_look)
+        return {
+            "family_": loss.response,
+            "link_": loss.link,
+            "coef_": coef[0],
+            "intercept_": float(intercept[0]),
+            "_places": self._offset_columns(),
+        }
+
     # --- the fit ----------------------------------------------------------------------------
 
     _takes_last_hessian = True
@@ -287,17 +301,12 @@ default="auto"
         assert isinstance(loss, GeneralizedLoss)
         fit = yield from last_passes(objective, found, first_look, self.max_iter, polish)
         found, good = fit.found, fit.goodness
-        coef, intercept = objective.columns.to_user(found.parameters)
         profiled = loss.response.name == "gaussian" and loss.link == LINKS["identity"]
         log_likelihood = good.log_likelihood(loss.response, profiled)
         attributes = {
-            "family_": loss.response,
-            "link_": loss.link,
-            "coef_": coef[0],
-            "intercept_": float(intercept[0]),
+            **self._line(*objective.columns.to_user(found.parameters), first_look),
             "_laplace": fit.laplace,
-            "_places": self._offset_columns(),
-            "n_iter_": found.steps,
+            "n_iter_": found.iterations,
             **good.attributes(log_likelihood),
             "_goodness": good,
         }

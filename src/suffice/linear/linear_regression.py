@@ -151,6 +151,7 @@ class LinearRegression(LeastSquaresModel):
         y: Any = None,
         sample_weight: Any = None,
         clusters: Any = None,
+        weights: str = "frequency",
     ) -> Summary:
         """The fit as a statistician reads it.
 
@@ -166,6 +167,10 @@ class LinearRegression(LeastSquaresModel):
         clusters : array of shape (rows,), str or Source, optional
             For "cluster": a label for each row, the name of a column of `X`, or a source
             whose target are the labels.  Their sums are kept: clusters × coefficients numbers.
+        weights : {"frequency", "precision"}, default="frequency"
+            What weights in the fit mean: a row of weight 3 is three rows; or it is one row whose
+            noise has a third of the variance, as in weighted least squares.  The likelihood
+            of the latter needs the rows, `X`, `y` and `sample_weight`.
 
         Returns
         -------
@@ -173,7 +178,8 @@ class LinearRegression(LeastSquaresModel):
             Prints as a table; `to_frame()` gives the coefficients as a data frame,
             `wald_test` and `likelihood_ratio_test` test hypotheses.
         """
-        return summary_of(self, summarize_fit, level, cov, (X, y, sample_weight), clusters)
+        rows = X, y, sample_weight
+        return summary_of(self, summarize_fit, level, cov, rows, clusters, weights=weights)
 
     def predict_interval(
         self, X: Any, level: float = 0.95, *, kind: str = "prediction"

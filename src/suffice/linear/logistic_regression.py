@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from suffice.fitting.certificate import with_penalty
 from suffice.fitting.classification import Classifier, labels_of
 from suffice.fitting.requests import Found, Passes
 from suffice.linear.inference.class_probabilities import ClassPrediction, predicted_classes
@@ -106,7 +107,7 @@ class LogisticRegression(Classifier, IterativeLinearModel):
         Only where the classes are separated and there is no penalty: coefficients, and last
         the intercepts, along which the likelihood grows for ever.
     n_iter_ : array of shape (1,)
-        Passes over all rows.
+        Passes of the method, less those at points that it turned back from.
     certificate_ : Certificate
     trace_ : Trace
 
@@ -237,12 +238,22 @@ class LogisticRegression(Classifier, IterativeLinearModel):
     def _l2(self) -> float:
         return self._strengths()[1]
 
+    def _minimised(self) -> str:
+        l1, l2 = self._strengths()
+        if not l1 + l2:
+            return "the log loss"
+        mixed = f", l1_ratio = {l1 / (l1 + l2):g}" if l1 else ""
+        return f"{with_penalty('the log loss', 'C', self.C)}{mixed}"
+
     def _first_guess(self, objective: Objective, first_look: FirstLook) -> Array:
         start = np.zeros(objective.shape)
         if self.fit_intercept:
             weights = self._class_factors(first_look) * first_look.label_weights
             start[:, -1] = log_odds(of_classes(objective.loss), weights)
         return start
+
+    def _line(self, coef: Array, intercept: Array, first_look: FirstLook) -> dict[str, Any]:
+        return {"classes_": first_look.labels, "coef_": coef, "intercept_": intercept}
 
     # --- the fit ----------------------------------------------------------------------------
 
@@ -279,12 +290,9 @@ class LogisticRegression(Classifier, IterativeLinearModel):
     def _finish(
         self, objective: Objective, found: Minimum, first_look: FirstLook, method: Chosen
     ) -> Passes:
-        coef, intercept = objective.columns.to_user(found.parameters)
-        attributes: dict[str, Any] = {
-            "classes_": first_look.labels,
-            "coef_": coef,
-            "intercept_": intercept,
-            "n_iter_": np.array([found.steps], dtype=np.int32),
+        attributes = {
+            **self._line(*objective.columns.to_user(found.parameters), first_look),
+            "n_iter_": np.array([found.iterations], dtype=np.int32),
             "_likelihood": None,
         }
         proof = self._certificate(objective, found, method)

@@ -272,16 +272,14 @@ class Perceptron(Classifier, Estimator):
         order = seed if self.shuffle else None
         patience = self.n_iter_no_change
         training = Training(
-            rule, self.batch, order, epochs, tol, patience, source, held, first_look.count
+            rule, self.batch, order, epochs, tol, patience, source, held, first_look.count, classes
         )
         done: Trained = yield from training.run(start)
         coef, intercept = done.weights.coef, done.weights.intercept
         judge = partial(rule.judge, coef=coef, intercept=intercept)
         found: Separation = yield from needed(Pass("separation", judge, source=source))
         attributes = {
-            "classes_": classes,
-            "coef_": coef,
-            "intercept_": intercept,
+            **training.attributes(done.weights),
             "n_iter_": done.epochs,
             "t_": 1.0 + float(done.epochs * found.count),
         }

@@ -32,6 +32,9 @@ REFINABLE_CONDITION = 1e11
 TARGET = 2.0**-80
 """Relative size of what refinement may leave: far below half a unit of float64."""
 
+ENOUGH = 1e-8
+"""Error of a float64 factor, relative to it, beyond which a large one is made in double-double."""
+
 SMALL = 32
 """Order up to which NumPy's arrays do; beyond, compiled kernels take over."""
 
@@ -188,7 +191,13 @@ class _Refined(Factor):
         return self.cholesky.inverse()
 
     def half_solve(self, B: DoubleDouble) -> DoubleDouble:
-        return PivotedCholesky(self.A, np.zeros(self.rank)).half_solve(B)
+        if self.rank > SMALL and self.share <= ENOUGH:
+            return self.cholesky.half_solve(B)
+        return self._pivoted.half_solve(B)
+
+    @cached_property
+    def _pivoted(self) -> PivotedCholesky:
+        return PivotedCholesky(self.A, np.zeros(self.rank))
 
 
 def _relative_size(change: Array, x: Array) -> float:

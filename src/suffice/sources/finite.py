@@ -123,7 +123,10 @@ def _message(name: str, value: float, where: str) -> str:
         rule = f"Values beyond {LARGEST:g} are not taken: rescale the columns."
         return f"Input {name} contains a value too large, {value:g}: {where}. {rule}"
     what = "NaN" if np.isnan(value) else "infinity or a value too large"
-    return f"Input {name} contains {what}: {where}. Every value must be a finite number."
+    rule = "Every value must be a finite number"
+    if np.isnan(value):
+        rule += ": SimpleImputer fills missing cells" if name == "X" else ": drop rows without one"
+    return f"Input {name} contains {what}: {where}. {rule}."
 
 
 def _first(

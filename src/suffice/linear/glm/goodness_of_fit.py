@@ -302,7 +302,8 @@ def _null_model(
     start = intercept_alone(loss, first_look, some)
     n_given, nothing = objective.columns.n_given, np.zeros(0)
     columns = ScaledColumns(nothing, nothing, True, np.zeros(0, dtype=np.intp), n_given)
-    alone = replace(objective, columns=columns, l2=np.zeros((1, 1)), l1=np.zeros((1, 1)))
+    nowhere = np.zeros((1, 1))
+    alone = replace(objective, columns=columns, l2=nowhere, l1=nowhere, attributes=None)
     found = yield from minimise_by(
         Newton(alone), np.full((1, 1), start), tol=1e-10, max_iter=max_iter, step="null model"
     )

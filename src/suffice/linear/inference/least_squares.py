@@ -12,10 +12,15 @@ In these coordinates a row's score is its residual times u = (1/√W, Rᵀ(x −
 is ‖u‖².
 
     log-likelihood = −(W/2) (log(2π RSS/W) + 1)
+
+Where weights are precisions, the row i has the noise variance σ²/wᵢ.  Coefficients, RSS and T are
+the same; the number n of rows stands for W in all else, and ½ Σ log wᵢ is added to the
+log-likelihood.  The moments do not tell it: it takes a pass.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +29,7 @@ from scipy import sparse, stats
 
 from suffice.fitting.regression import as_columns
 from suffice.linear.inference.hypothesis_tests import wald
-from suffice.linear.inference.sandwich import Bread, RowScores, estimated
+from suffice.linear.inference.sandwich import Bread, RowScores, check_weight, estimated
 from suffice.linear.inference.summary import Summary, column_names
 from suffice.linear.inference.uncertainty import Uncertainty, without_noise
 from suffice.linear.least_squares.normal_equations import NormalEquations
@@ -32,6 +37,7 @@ from suffice.linear.least_squares.solve import LeastSquaresSolution, solve
 from suffice.linear.least_squares.spread import CoefficientSpread, spread
 from suffice.numerics.double_double import Array, DoubleDouble
 from suffice.sources import Block, Source
+from suffice.statistics.sums import Sums
 
 FOOTER = """\
 rows {n:g}   residual degrees of freedom {df_residual:g}
@@ -46,6 +52,7 @@ def summarize_fit(
     cov: str = "nonrobust",
     source: Source | None = None,
     clusters: Any = None,
+    weights: str = "frequency",
 ) -> Summary:
     """The inference table of a fitted `LinearRegression`.
 
@@ -56,16 +63,20 @@ def summarize_fit(
     cov : str
         The covariance, see `suffice.linear.inference.sandwich`.
     source : Source, optional
-        The rows of the fit, for a covariance that is not "nonrobust".
+        The rows of the fit, for a covariance that is not "nonrobust", and for the likelihood
+        where weights are precisions.
     clusters : optional
+    weights : {"frequency", "precision"}
     """
     equations = model._equations(model.statistics_)
+    n, log_weights = _rows(model, cov, source, weights, equations.weight)
     solution = solve(equations, np.zeros(model.n_features_in_))
     intercept, several = model._fitted_intercept, model.coef_.ndim > 1
     noise = spread(equations, intercept)
     rank = solution.rank or 0
-    df_residual = equations.weight - rank - intercept
-    numbers = _goodness(equations, solution, rank, intercept)
+    df_residual = n - rank - intercept
+    numbers = _goodness(equations, solution, rank, intercept, n)
+    numbers["log_likelihood"] = numbers["log_likelihood"] + log_weights / 2
     bread = _bread(model, equations, solution, noise)
     known = estimated(cov, bread, source, model._pass, clusters, df_residual, numbers["sigma2"])
     if cov != "nonrobust":
@@ -83,18 +94,69 @@ def summarize_fit(
         level,
         FOOTER,
         targets=tuple(f"y{i}" for i in range(estimates.shape[1])) if several else (),
-        n=equations.weight,
+        n=n,
         df_model=rank,
         n_parameters=rank + intercept,
+        notes=tuple(
+            _notes(weights, model.statistics_.count, equations.weight, df_residual, log_weights)
+        ),
         **shaped,
     )
 
 
+def _rows(
+    model: Any, cov: str, source: Source | None, weights: str, W: float
+) -> tuple[float, float]:
+    """The number of rows by what their weights mean, and Σ log w; NaN where that takes the rows."""
+    if weights == "frequency":
+        return W, 0.0
+    if weights != "precision":
+        raise ValueError(f"weights must be 'frequency' or 'precision', got {weights!r}")
+    if cov != "nonrobust":
+        raise ValueError(
+            f"cov={cov!r} takes weights as frequencies: use weights='frequency', or "
+            "cov='nonrobust' with weights='precision'"
+        )
+    count = float(model.statistics_.count)
+    if source is None:
+        return count, np.nan
+    total, logs = model._pass(source, _log_weights).values[0]
+    check_weight(total, W)
+    return count, float(logs)
+
+
+def _log_weights(block: Block) -> Sums:
+    """Σ w and Σ log w of the rows that have a weight."""
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight[block.weight > 0]
+    return Sums((np.array([weight.sum(), np.log(weight).sum()]),))
+
+
+def _notes(
+    weights: str, count: int, W: float, df_residual: float, log_weights: float
+) -> Iterator[str]:
+    """What a reader of the table should know."""
+    if not df_residual > 0:
+        yield "no degrees of freedom are left over: the noise variance is not known"
+    if weights == "frequency" and W < count * (1 - 1e-12):
+        yield (
+            f"the weights of {count} rows add up to {W:g}: as frequencies they stand for fewer "
+            "rows than there are; for weights ∝ 1/variance use summary(weights='precision')"
+        )
+    if np.isnan(log_weights):
+        yield (
+            "log L, AIC and BIC need the weights of the rows: "
+            "summary(weights='precision', X=X, y=y, sample_weight=weight)"
+        )
+
+
 def _goodness(
-    equations: NormalEquations, solution: LeastSquaresSolution, rank: int, intercept: bool
+    equations: NormalEquations,
+    solution: LeastSquaresSolution,
+    rank: int,
+    intercept: bool,
+    W: float,
 ) -> dict[str, Any]:
-    """The numbers below the table, an entry for each target."""
-    W = equations.weight
+    """The numbers below the table, an entry for each target; W counts the rows."""
     rss, total = solution.residual.round(), equations.total.round()
     nothing = np.full(len(rss), np.nan)
     df = W - rank - intercept

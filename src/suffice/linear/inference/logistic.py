@@ -105,7 +105,7 @@ def summarize_logistic(
         lr=lr,
         lr_p=float(stats.chi2.sf(lr, df_model)) if df_model else np.nan,
         # Parameters under a penalty are not all free.
-        **({"aic": np.nan, "bic": np.nan} if known.penalised else {}),
+        **(dict.fromkeys(("aic", "bic", "df_residual"), np.nan) if known.penalised else {}),
     )
 
 

@@ -10,7 +10,7 @@ with k parameters and the sum W of the weights, which are frequencies.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,12 @@ PENALISED = (
     "(Laplace's approximation); the p values test nothing"
 )
 """Note of a fit that does not maximise the likelihood."""
+
+UNDETERMINED = (
+    "nan: the rows do not determine these coefficients, as columns depend on each other or do not "
+    "vary; of all solutions one of small norm is shown"
+)
+"""Note of a fit that is not the only one."""
 
 COLUMNS = ("coef", "std_err", "ratio", "p", "lower", "upper")
 FORMATS = (".6g", ".6g", ".3f", ".3g", ".6g", ".6g")
@@ -78,7 +84,7 @@ class Summary:
     uncertainty : Uncertainty
         The covariance of the estimates, and how it was found.
     n : float
-        Number of rows, or sum of their weights.
+        Sum of the rows' weights; their number where weights are precisions.
     df_model, df_residual : float
         Independent coefficients without the intercept; rows less all parameters.
     n_parameters : float
@@ -123,7 +129,8 @@ class Summary:
         **numbers: Any,
     ) -> None:
         self._kind, self._detail, self._footer = kind, detail, footer
-        self._target_kind, self.targets, self.names, self.notes = target_kind, targets, names, notes
+        self._target_kind, self.targets, self.names = target_kind, targets, names
+        self.notes = (UNDETERMINED, *notes) if uncertainty.is_open.any() else notes
         self.uncertainty, self.coef = uncertainty, estimates
         self.std_err = np.sqrt(uncertainty.variances()).reshape(estimates.T.shape).T
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -207,6 +214,10 @@ class Summary:
             raise ValueError(
                 "a likelihood ratio compares maxima of the likelihood, and a penalised fit is none"
             )
+        if np.isnan(np.append(self.log_likelihood, other.log_likelihood)).any():
+            raise ValueError(
+                "a table without a log-likelihood cannot be compared; its notes say why"
+            )
         return likelihood_ratio(self, other)
 
     # --- for people -------------------------------------------------------------------------
@@ -260,7 +271,14 @@ class Summary:
             return []
         else:
             values = vars(self)
-        return [self._footer.format(**values)]
+        lines = [_told(line, values) for line in self._footer.splitlines()]
+        return [line for line in lines if line]
+
+
+def _told(line: str, values: Mapping[str, Any]) -> str:
+    """A line of facts, without those that are not known."""
+    facts = [fact.format(**values) for fact in line.split("   ")]
+    return "   ".join(fact for fact in facts if not fact.endswith(" nan"))
 
 
 def _single(test: WaldTest) -> WaldTest:
@@ -276,6 +294,7 @@ def summary_of(
     cov: str,
     rows: tuple[Any, Any, Any],
     clusters: Any,
+    **options: Any,
 ) -> Summary:
     """The inference table of a fitted model.
 
@@ -289,12 +308,14 @@ def summary_of(
     rows : X, y and weights, or None each
         Those of the fit.
     clusters : optional
+    **options
+        What else `summarize` takes.
     """
     check_is_fitted(model)
     level, cov = checked_level(level), checked_kind(cov, rows[0], clusters)
     source = None if rows[0] is None else model._training_source(*rows, reset=False)
     with one_blas_thread():
-        return summarize(model, level, cov, source, clusters)
+        return summarize(model, level, cov, source, clusters, **options)
 
 
 def column_names(model: Any, intercept: bool) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.fitting.certificate import Certificate
+from suffice.fitting.certificate import Certificate, rounded_down, with_penalty
 from suffice.fitting.one_pass import Solved
 from suffice.fitting.regression import Line
 from suffice.fitting.requests import Found, Gather, Passes
@@ -116,11 +116,21 @@ def _adopted(model: Any, solutions: Sequence[SparseSolution], way: str) -> Solve
     )
     model._sweeps = [max(s.sweeps, 1) for s in solutions]
     model._gaps = np.array([s.gap for s in solutions])
-    proof = _certificate(solutions, float(model.tol), way)
+    proof = _certificate(solutions, float(model.tol), way, _minimised(model))
     return Solved(proof, sum(s.objective for s in solutions))
 
 
-def _certificate(solutions: Sequence[SparseSolution], tol: float, way: str) -> Certificate:
+def _minimised(model: Any) -> str:
+    """What a model minimises, in words."""
+    found = with_penalty("the squared error", "α", model.alpha)
+    ratio = getattr(model, "l1_ratio", 1.0)
+    found += f", l1_ratio = {ratio:g}" if model.alpha and ratio != 1 else ""
+    return found + (" over coefficients that are not negative" if model.positive else "")
+
+
+def _certificate(
+    solutions: Sequence[SparseSolution], tol: float, way: str, minimised: str
+) -> Certificate:
     """What the solutions of all targets prove."""
     holds = all(s.reaches(tol) for s in solutions)
     gap = max(s.gap for s in solutions)
@@ -149,6 +159,10 @@ def _certificate(solutions: Sequence[SparseSolution], tol: float, way: str) -> C
         if not all(s.rests for s in solutions):
             notes.append("the coordinates were still moving: raise max_iter")
         notes.append("raise tol, or alpha, or bring the columns to comparable units")
-    claim = f"the objective is at most {gap:.1e} above its minimum"
+    if np.isfinite(gap):
+        claim = f"{minimised} is at most {gap:.1e} above its minimum"
+    else:
+        claim = f"the minimiser of {minimised}"
+        claim += f", to {rounded_down(digits)} digits or more" if np.isfinite(digits) else ""
     path = f"coordinate descent on {way}, then the linear system of the support"
     return Certificate(holds, claim, path, measures, tuple(notes))

@@ -217,8 +217,14 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
         """Set the coefficients, of shape (targets, columns), and the intercepts."""
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
             raise ValueError(BEYOND_FLOAT64)
-        self.coef_ = coef.reshape(*self._target_shape, coef.shape[1])
-        self.intercept_ = self._shaped(intercept) if self.fit_intercept else 0.0
+        self.__dict__.update(self._line(coef, intercept))
+
+    def _line(self, coef: Array, intercept: Array) -> dict[str, Any]:
+        """The attributes that predictions are made of, by their names."""
+        return {
+            "coef_": coef.reshape(*self._target_shape, coef.shape[1]),
+            "intercept_": self._shaped(intercept) if self.fit_intercept else 0.0,
+        }
 
     @property
     def n_iter_(self) -> Any:

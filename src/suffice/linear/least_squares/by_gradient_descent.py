@@ -43,6 +43,7 @@ def squared_descent(
     n_targets: int,
     fit_intercept: bool,
     descent: DescentOptions,
+    attributes: Callable[[Array, Array], dict[str, Any]] | None = None,
 ) -> Generator[Pass | Fold, Any, Descended]:
     """Fit least squares by gradient steps.
 
@@ -54,6 +55,8 @@ def squared_descent(
     n_targets : int
     fit_intercept : bool
     descent : DescentOptions
+    attributes : function of coefficients and intercepts, optional
+        What callbacks see.
     """
     stride = stride_of(source.count_rows(), source.n_columns + 1)
     first_look: FirstLook = yield from needed(first_look_pass(stride, check=_check_target))
@@ -79,7 +82,7 @@ def squared_descent(
         constant[:, -1] = y
     objective = Objective(
         loss=Squared(n_targets), columns=columns, l2=l2, l1=l1,
-        target=_target,
+        target=_target, attributes=attributes,
     )  # fmt: skip
     sample = some if stride > 1 else None
     found = yield from descend(objective, constant, constant, sample, descent, first_look.count)

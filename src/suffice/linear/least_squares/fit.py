@@ -90,7 +90,7 @@ def _by_conjugate_gradients(model: Any, source: Source) -> Passes:
 def _by_descent(model: Any, source: Source) -> Passes:
     options = gradient_descent.DescentOptions.of(model)
     coef, intercept, found = yield from squared_descent(
-        source, model._penalties, model._n_targets(), model.fit_intercept, options
+        source, model._penalties, model._n_targets(), model.fit_intercept, options, model._line
     )
     model._fitted_intercept = model.fit_intercept
     model.__dict__.pop("rank_", None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,17 @@ class IterativeLinearModel(Estimator):
     @abstractmethod
     def _first_guess(self, objective: Objective, first_look: FirstLook) -> Array:
         """Parameters from which the method may start."""
+
+    @abstractmethod
+    def _line(self, coef: Array, intercept: Array, first_look: FirstLook) -> dict[str, Any]:
+        """The attributes that predictions are made of, by their names.
+
+        Coefficients have shape (predictors, columns), intercepts (predictors,).
+        """
+
+    @abstractmethod
+    def _minimised(self) -> str:
+        """What is minimised, in words: the loss, and the penalty with its strength."""
 
     def _l2(self) -> float:
         """Strength of the squared penalty on the coefficients in the user's units."""
@@ -155,7 +167,8 @@ class IterativeLinearModel(Estimator):
         l1, l2 = np.zeros((2, loss.n_predictors, columns.n_parameters))
         l1[:, : len(scale)] = self._l1() / scale
         l2[:, : len(scale)] = self._l2() / scale**2
-        return Objective(loss, columns, l2, l1, self._target_reader(first_look))
+        shown = partial(self._line, first_look=first_look)
+        return Objective(loss, columns, l2, l1, self._target_reader(first_look), shown)
 
     def _start(self, objective: Objective, first_look: FirstLook) -> Array:
         if not self._is_warm(objective):
@@ -171,7 +184,8 @@ class IterativeLinearModel(Estimator):
 
     def _certificate(self, objective: Objective, found: Minimum, method: Chosen) -> Certificate:
         if method.method in gradient_descent.SOLVERS:
-            return gradient_descent.certificate(found, gradient_descent.DescentOptions.of(self))
+            descent = gradient_descent.DescentOptions.of(self)
+            return gradient_descent.certificate(found, descent, self._minimised())
         slopes = objective.violation(found.gradient, found.parameters)
         measures = {
             "distance": found.distance,
@@ -180,7 +194,8 @@ class IterativeLinearModel(Estimator):
             "rank": float(found.rank),
         }
         which = "the parameters are" if method.method == "newton-cg" else "every parameter is"
-        claim = f"the minimiser of the objective: {which} within {found.distance:.0e} of it"
+        within = f"{which} within {found.distance:.0e} of it"
+        claim = f"the minimiser of {self._minimised()}: {within}"
         notes = found.notes
         if found.rank < found.parameters.size:
             notes += (

@@ -49,6 +49,7 @@ from suffice.linear.solvers.line_search import (
     STOPPED,
     Minimum,
     asked,
+    iterate,
 )
 from suffice.linear.solvers.objective import Objective
 from suffice.linear.solvers.preconditioning import curvature_bounds
@@ -195,14 +196,15 @@ def _batch(
     search = descent.learning_rate == "auto" and descent.momentum == 0
     here, velocity = _Place(start, np.inf, start), np.zeros_like(start)
     notes: tuple[str, ...] = ()
-    trial, eta, passes, last = start, eta0, 0, deque[float](maxlen=LOOK_BACK)
+    trial, eta, passes, rejected, last = start, eta0, 0, 0, deque[float](maxlen=LOOK_BACK)
     try:
         while passes < descent.most:
-            look = asked(objective, trial, 1, None, "gradient descent")
+            look = iterate(objective, trial, 1, None, "gradient descent")
             at = yield from at_will(look) if last else needed(look)
             passes += 1
             there = _Place.of(objective, at, trial)
             if search and last and not there.is_below(max(last), here, eta):
+                look.verdict.rejected, rejected = True, rejected + 1
                 eta /= 2
                 if eta < SMALLEST_STEP * eta0:
                     notes = ("no step reduces the objective any further",)
@@ -222,7 +224,7 @@ def _batch(
             trial = here.parameters + velocity
     except StopAsked:
         notes = (STOPPED,)
-    return here.minimum(measure, descent, passes, notes)
+    return replace(here.minimum(measure, descent, passes, notes), rejected=rejected)
 
 
 def _stochastic(
@@ -247,6 +249,12 @@ def _stochastic(
     notes: tuple[str, ...] = ()
     state, here = Iterate.start(start), _Place(start, np.inf, start)
     check, epoch = 1, 0
+
+    def learned() -> dict[str, Any] | None:
+        if objective.attributes is None:
+            return None
+        return objective.attributes(*objective.columns.to_user(reached))
+
     while epoch < descent.most and not notes:
         run = Fold(
             "epoch",
@@ -254,6 +262,7 @@ def _stochastic(
             state.fresh(),
             [descent.seed, epoch],
             lambda state: state.loss / n_rows * weight + objective.penalty(state.theta),
+            learned=learned,
         )
         try:
             state = yield from at_will(run) if epoch else needed(run)
@@ -321,10 +330,12 @@ def _check(value: float, descent: DescentOptions) -> None:
         )
 
 
-def certificate(found: Minimum, descent: DescentOptions) -> Certificate:
-    """What a descent proves: how small the gradient is where it ended."""
+def certificate(
+    found: Minimum, descent: DescentOptions, minimised: str = "the objective"
+) -> Certificate:
+    """What a descent proves: how small the gradient of what it minimised is where it ended."""
     claim = (
-        f"the minimiser of the objective, as far as a gradient of {found.distance:.1e} of that at "
+        f"the minimiser of {minimised}, as far as a gradient of {found.distance:.1e} of that at "
         "the best constant tells"
     )
     notes = found.notes

@@ -10,7 +10,7 @@ costs no pass of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -56,6 +56,8 @@ class Minimum:
     converged : bool
     steps : int
         Passes.
+    rejected : int
+        Passes at points that the method turned back from.
     rank : int
         Independent directions among the parameters, as far as the Hessian is known.
     hessian : array, or None
@@ -75,6 +77,12 @@ class Minimum:
     hessian: Array | None = None
     notes: tuple[str, ...] = ()
     separating: Array | None = None
+    rejected: int = 0
+
+    @property
+    def iterations(self) -> int:
+        """Passes at points that became iterates."""
+        return self.steps - self.rejected
 
 
 Minimising = Generator[Pass, Curvature, Minimum]
@@ -176,17 +184,19 @@ def minimise_by(
     point: Point | None = None
     trial: Point | None = None
     parameters, passes, converged, distance = start, 0, False, np.inf
+    rejected = 0
     notes: tuple[str, ...] = ()
     distances: list[float] = []
     try:
         while passes < max_iter:
-            look = asked(method.objective, parameters, method.order, source, step)
+            look = iterate(method.objective, parameters, method.order, source, step)
             at = yield from needed(look) if point is None else at_will(look)
             passes += 1
             trial = Point(method.objective, at, parameters)
             if point is None and not np.isfinite(trial.value):
                 break
             if point is not None and not trial.is_below(point):
+                look.verdict.rejected, rejected = True, rejected + 1
                 point.length /= 2
                 if point.length < SMALLEST_STEP:
                     notes = ("no step reduces the objective any further",)
@@ -214,7 +224,7 @@ def minimise_by(
     found = point.step() if converged and method.last_step_counts else point.parameters
     return Minimum(
         found, point.value, point.gradient, distance, converged, passes, method.rank,
-        method.hessian, notes,
+        method.hessian, notes, rejected=rejected,
     )  # fmt: skip
 
 
@@ -251,3 +261,23 @@ def asked(
     summarize = partial(objective.summarize, parameters=parameters, order=order)
     detail = {1: f"{step}: gradient", 2: f"{step}: gradient and Hessian"}[order]
     return Pass(detail, summarize, value, source)
+
+
+def iterate(
+    objective: Objective, parameters: Array, order: int, source: Source | None, step: str
+) -> Pass:
+    """The same at a point that becomes an iterate unless the method rejects it: callbacks see it.
+
+    What a method finds on other rows than all is not shown.
+    """
+    look = asked(objective, parameters, order, source, step)
+    attributes = objective.attributes
+    if attributes is None or source is not None:
+        return look
+
+    def learned() -> dict[str, Any] | None:
+        if look.verdict.rejected:
+            return None
+        return attributes(*objective.columns.to_user(parameters))
+
+    return replace(look, learned=learned)

@@ -160,6 +160,8 @@ class Objective:
     l2, l1 : arrays of shape (predictors, parameters)
         Strengths of the two penalties for each parameter of the method; 0 for intercepts.
     target : function of a block
+    attributes : function of coefficients and intercepts in the user's columns, optional
+        What a model that has them shows to callbacks.
     """
 
     loss: Loss
@@ -167,6 +169,11 @@ class Objective:
     l2: Array
     l1: Array
     target: Callable[[Block], Target] = field(repr=False)
+    attributes: Callable[[Array, Array], dict[str, Any]] | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Callbacks are called where the fit runs: another process gets what its rows need.
+        return {**vars(self), "attributes": None}
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -62,6 +62,8 @@ class Training:
     held : Source, optional
         Rows to judge progress by, instead of the loss.
     n_rows : int
+    classes : array
+        The labels, in their order.
     """
 
     rule: PerceptronRule
@@ -73,6 +75,11 @@ class Training:
     source: Source
     held: Source | None
     n_rows: int
+    classes: NDArray[Any]
+
+    def attributes(self, weights: Weights) -> dict[str, Any]:
+        """What predictions are made of, by its names in a model."""
+        return {"classes_": self.classes, "coef_": weights.coef, "intercept_": weights.intercept}
 
     def run(self, weights: Weights) -> Generator[Pass | Fold, Any, Trained]:
         """Pass after pass, until every predictor has stopped."""
@@ -101,6 +108,11 @@ class Training:
 
     def _epoch(self, weights: Weights, epoch: int) -> Generator[Pass | Fold, Any, Weights]:
         ask = at_will if epoch else needed
+        after: Weights
+
+        def learned() -> dict[str, Any]:
+            return self.attributes(after)
+
         if self.batch:
             summarize = partial(self.rule.wrong, weights=weights)
             sums: Sums = yield from ask(
@@ -109,20 +121,23 @@ class Training:
                     summarize,
                     lambda sums: float(sums.values[3].sum()) / self.n_rows,
                     self.source,
+                    learned,
                 )
             )
-            return self.rule.batch(weights, sums)
-        state: Weights = yield from ask(
-            Fold(
-                "epoch",
-                self.rule.online,
-                weights.fresh(),
-                None if self.seed is None else [self.seed, epoch],
-                lambda state: float(state.loss.sum()) / self.n_rows,
-                self.source,
+            after = self.rule.batch(weights, sums)
+        else:
+            after = yield from ask(
+                Fold(
+                    "epoch",
+                    self.rule.online,
+                    weights.fresh(),
+                    None if self.seed is None else [self.seed, epoch],
+                    lambda state: float(state.loss.sum()) / self.n_rows,
+                    self.source,
+                    learned,
+                )
             )
-        )
-        return state
+        return after
 
     def _error(self, weights: Weights, held: Source) -> Generator[Pass | Fold, Any, Array]:
         """The share of held-out rows on the wrong side of each predictor."""

@@ -33,7 +33,7 @@ from suffice.linear.solvers.line_search import (
     Minimising,
     Minimum,
     Point,
-    asked,
+    iterate,
     minimise_by,
     relative,
 )
@@ -45,6 +45,15 @@ from suffice.statistics.curvature import Curvature
 
 SWEEPS = 10_000
 """Most sweeps of the inner coordinate descent."""
+
+SOLVED = 1e-6
+"""Violation of a step's own optimality conditions, relative to the largest derivative, beyond which
+the step says nothing about the distance to the minimum."""
+
+NOT_SOLVED = (
+    "the coefficients are too small, or the columns too nearly dependent, for float64 to tell the "
+    "minimum: rescale the columns, or use a larger C or l1_ratio"
+)
 
 NEARLY = 1e-3
 """Violation, relative to the penalty, below which a working set is solved to the end."""
@@ -60,7 +69,6 @@ class ProximalNewton:
     order = 2
     last_step_counts = False
     doubt = ""
-    distance = staticmethod(relative)
 
     def __init__(self, objective: Objective) -> None:
         self.objective, self.rank = objective, objective.l2.size
@@ -73,7 +81,18 @@ class ProximalNewton:
         linear = self.hessian @ theta - point.gradient.ravel()
         penalty = Penalty(l1, np.zeros_like(l1))
         found = solve_inside(self.hessian, linear, penalty, theta, SWEEPS)
-        return np.asarray(found.theta.reshape(point.parameters.shape) - point.parameters)
+        reached = found.theta.reshape(point.parameters.shape)
+        slope = (self.hessian @ found.theta - linear).reshape(reached.shape)
+        pulls = max(float(l1.max()), float(np.abs(point.gradient).max()))
+        left = float(self.objective.violation(slope, reached).max())
+        self.doubt = NOT_SOLVED if left > SOLVED * pulls else ""
+        return np.asarray(reached - point.parameters)
+
+    def distance(self, step: Array, parameters: Array) -> float:
+        """Of coefficients among themselves too: beside an intercept they may be tiny, yet not 0."""
+        penalised = self.objective.l1 > 0
+        among = relative(step[penalised], parameters[penalised])
+        return max(relative(step, parameters), among)
 
 
 # --- many columns ---------------------------------------------------------------------------
@@ -85,11 +104,11 @@ def working_sets(objective: Objective, start: Array, *, tol: float, max_iter: in
     Parameters are as for `minimise_by`; `max_iter` counts passes over all columns and, for each
     working set, steps on it.
     """
-    d, size, steps = len(objective.columns.scale), FIRST_SET, 0
+    d, size, steps, rejected = len(objective.columns.scale), FIRST_SET, 0, 0
     strongest = float(objective.l1.max())
     parameters, part, closely = start, None, tol
     while True:
-        at = yield from needed(asked(objective, parameters, 1, None, "all columns"))
+        at = yield from needed(iterate(objective, parameters, 1, None, "all columns"))
         steps += 1
         gradient = objective.gradient(at, parameters)
         violation = objective.violation(gradient, parameters)[:, :d].max(axis=0)
@@ -107,7 +126,7 @@ def working_sets(objective: Objective, start: Array, *, tol: float, max_iter: in
         # As long as columns are missing, their problem need not be solved to the end.
         closely = tol if worst <= NEARLY * strongest else NEARLY
         part = yield from _on_columns(objective, parameters, chosen, closely, max_iter - steps)
-        steps += part.steps
+        steps, rejected = steps + part.steps, rejected + part.rejected
         inside = _parameters_of(objective, chosen)
         parameters = np.zeros_like(parameters)
         parameters[:, inside] = part.parameters
@@ -115,8 +134,9 @@ def working_sets(objective: Objective, start: Array, *, tol: float, max_iter: in
     distance = part.distance if part is not None else np.inf
     notes = (STOPPED,) if stopped else ()
     return Minimum(
-        parameters, value, gradient, distance, optimal, steps, parameters.size, notes=notes
-    )
+        parameters, value, gradient, distance, optimal, steps, parameters.size, notes=notes,
+        rejected=rejected,
+    )  # fmt: skip
 
 
 def _on_columns(

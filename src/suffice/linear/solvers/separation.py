@@ -106,12 +106,12 @@ def minimise_or_separate(
     gathered : Source
     max_iter : int
     """
-    steps, rows = 0, sample
+    steps, rejected, rows = 0, 0, sample
     while True:
         some = min(ENOUGH_STEPS, max_iter - steps)
         found = yield from search(start, rows, max_iter=some)
-        steps += found.steps
-        found = replace(found, steps=steps)
+        steps, rejected = steps + found.steps, rejected + found.rejected
+        found = replace(found, steps=steps, rejected=rejected)
         if found.converged or STOPPED in found.notes:
             return found
         direction = yield from separating_direction(objective, found, gathered, sample is None)
