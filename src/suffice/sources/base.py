@@ -117,6 +117,12 @@ class Source(ABC):
     engine: Any = None
 
     @property
+    def column_kinds(self) -> tuple[str, ...]:
+        """ "number" or "text" for each feature column; sources that know more also say "bool"
+        and "date" of columns that they hand out as numbers."""
+        return self.kinds or ("number",) * self.n_columns
+
+    @property
     def target_shape(self) -> tuple[int, ...]:
         """Shape of one row's target: () for a number or label, (targets,) for several."""
         return getattr(self, "y", np.empty(0)).shape[1:] if self.has_target else ()

@@ -1,0 +1,128 @@
+"""Numbers as people write them: decimal commas, and marks between groups of three digits.
+
+1,234 is a number above a thousand to some and just above one to others.  A column says which
+only by a cell that can be read in one way:
+
+    the decimal mark is D      1D5  12D3456  0D123  1G234D5  1G234G567
+    G separates thousands      1G234D5  1G234G567
+
+where G is the other mark.  Every other cell of the column must fit that reading.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from suffice.sources.files.dialect import MISSING
+
+GROUP_MARKS = (",", ".", "'", " ", "\u00a0", "\u202f")
+
+_EXPONENT = r"([eE][+-]?[0-9]+)?"
+
+
+def _pattern(group: str, decimal: str) -> str:
+    """Numbers with a decimal mark, and a mark between groups of three digits or none."""
+    g, d = re.escape(group), re.escape(decimal)
+    whole = rf"([1-9][0-9]{{0,2}}({g}[0-9]{{3}})+|[0-9]+)"
+    return rf"^[+-]?({whole}({d}[0-9]*)?|{d}[0-9]+){_EXPONENT}$"
+
+
+def _grouped(group: str, decimal: str) -> str:
+    """Numbers that prove that `group` separates thousands."""
+    g, d = re.escape(group), re.escape(decimal)
+    return rf"^[+-]?[1-9][0-9]{{0,2}}(({g}[0-9]{{3}}){{2,}}({d}[0-9]*)?|{g}[0-9]{{3}}{d}[0-9]+)$"
+
+
+def _there(column: Any) -> Any:
+    """The cells of a text column that hold a value, without the spaces around them."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    cells = compute.utf8_trim_whitespace(column)
+    return cells.filter(compute.invert(compute.is_in(cells, value_set=pa.array(MISSING))))
+
+
+def _all(cells: Any, pattern: str) -> bool:
+    from pyarrow import compute
+
+    # Most columns of text tell by their first cells.
+    return (
+        len(cells) > 0
+        and all(re.match(pattern, cell) for cell in cells.slice(0, 5).to_pylist())
+        and compute.all(compute.match_substring_regex(cells, pattern)).as_py()
+    )
+
+
+def decimal_evidence(column: Any) -> dict[str, str]:
+    """The decimal mark that a text column proves, if any, and the cell that does."""
+    from pyarrow import compute
+
+    cells = _there(column)
+    for decimal, other in ((",", "."), (".", ",")):
+        if not _all(cells, _pattern(other, decimal)):
+            continue
+        d = re.escape(decimal)
+        either_way = rf"^[+-]?([1-9][0-9]{{0,2}}{d}[0-9]{{3}}|[0-9]+{_EXPONENT})$"
+        doubtful = compute.match_substring_regex(cells, either_way)
+        thousands = compute.match_substring_regex(cells, _thousands_only(other))
+        clear = compute.and_not(compute.invert(doubtful), thousands)
+        proofs = cells.filter(clear)
+        if len(proofs):
+            return {decimal: proofs[0].as_py()}
+    return {}
+
+
+def _thousands_only(group: str) -> str:
+    """One group of thousands and no more: with the other mark's meaning, a fraction."""
+    return rf"^[+-]?[1-9][0-9]{{0,2}}{re.escape(group)}[0-9]{{3}}$"
+
+
+def thousands_mark(column: Any, decimal: str, given: str | None = None) -> tuple[str, bool] | None:
+    """The mark between groups of digits that a text column fits, and whether a cell proves it.
+
+    Parameters
+    ----------
+    column : pyarrow Array of text
+    decimal : str
+    given : str, optional
+        The mark, if the user says it.
+    """
+    from pyarrow import compute
+
+    cells = _there(column)
+    for group in GROUP_MARKS if given is None else (given,):
+        if group != decimal and _all(cells, _pattern(group, decimal)):
+            proofs = compute.match_substring_regex(cells, _grouped(group, decimal))
+            return group, given is not None or compute.any(proofs).as_py()
+    return None
+
+
+def without_marks(column: Any, group: str, decimal: str, missing: Any) -> tuple[Any, int | None]:
+    """A text column as float64, or the number of its first cell that is no number.
+
+    Parameters
+    ----------
+    column : pyarrow Array of text
+    group, decimal : str
+        The marks between groups of digits and before the fraction.
+    missing : pyarrow Array
+        Cells that mean a missing value.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    cells = compute.utf8_trim_whitespace(column)
+    nothing = compute.is_in(cells, value_set=missing)
+    cells = compute.if_else(nothing, pa.scalar(None, pa.string()), cells)
+    special = r"^[+-]?(?i:inf|infinity|nan)$"
+    fits = compute.or_(
+        compute.match_substring_regex(cells, _pattern(group, decimal)),
+        compute.match_substring_regex(cells, special),
+    )
+    bad = compute.index(fits.fill_null(True), False).as_py()
+    if bad >= 0:
+        return None, bad
+    cells = compute.replace_substring(cells, group, "")
+    cells = compute.replace_substring(cells, decimal, ".")
+    return cells.cast(pa.float64()), None
