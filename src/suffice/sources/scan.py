@@ -32,6 +32,7 @@ from suffice.sources.files.schema import (
     read_header,
     select_columns,
 )
+from suffice.sources.files.standard_input import Spool, with_standard_input
 
 
 def scan(
@@ -58,7 +59,8 @@ def scan(
         A file, a folder (all data files below it, sorted), a glob (its matches,
         sorted) or a list of these (in its order).  Formats go by suffix: Parquet
         (.parquet, .pq), CSV (.csv, .tsv, also .csv.gz) and Arrow IPC (.arrow,
-        .feather, .ipc), else by the first bytes.
+        .feather, .ipc), else by the first bytes.  "-" is standard input, copied to a
+        temporary file that goes with the source.
     target : str or list of str, optional
         Column to predict: numbers, or text as labels.  One name gives a 1-D
         target, a list a 2-D one.
@@ -112,6 +114,7 @@ def scan(
     array([11. ,  7.5, 19. ])
     """
     given = check_options(sep, decimal, encoding, missing, header, thousands)
+    path, spool = with_standard_input(path)
     paths = find_files(path)
     headers = _headers(paths, given)
     first = headers[paths[0]]
@@ -133,7 +136,8 @@ def scan(
     kinds = _column_kinds(found, selection.features)
     selection = replace(selection, target_kind=common_kind(targets), column_kinds=kinds)
     files = [_data_file(headers[file_path], selection) for file_path in paths]
-    return FileSource(files, selection, next((c for c in found if c.kind == "text"), None))
+    first_text = next((column for column in found if column.kind == "text"), None)
+    return FileSource(files, selection, first_text, spool)
 
 
 def _headers(paths: Sequence[str], given: Mapping[str, Any]) -> dict[str, FileHeader]:
@@ -168,7 +172,7 @@ def _with_thousands(
 
 
 def _column_kinds(found: Sequence[FoundColumn], features: Sequence[str]) -> tuple[str, ...]:
-    """ "number", "bool", "date" or "text" for each feature, as all files together say."""
+    """What each feature is, "number", "bool", "date" or "text", as all files together say."""
     of_name: dict[str, list[FoundColumn]] = {name: [] for name in features}
     for column in found:
         of_name[column.name].append(column)
@@ -203,6 +207,8 @@ class FileSource(Source):
         The columns to read.
     first_text : FoundColumn, optional
         A feature that holds text, for the message of a model that needs numbers.
+    spool : Spool, optional
+        A copy of standard input that lives as long as this source.
     """
 
     def __init__(
@@ -210,11 +216,12 @@ class FileSource(Source):
         files: Sequence[DataFile],
         selection: Selection,
         first_text: FoundColumn | None = None,
+        spool: Spool | None = None,
     ) -> None:
         self.files = tuple(files)
         self.selection = selection
         self.kinds = selection.kinds
-        self._first_text = first_text
+        self._first_text, self._spool = first_text, spool
         self.feature_names = selection.features
         self.n_columns = len(selection.features)
         self.target_names = selection.target or None
@@ -234,7 +241,7 @@ class FileSource(Source):
 
     @property
     def column_kinds(self) -> tuple[str, ...]:
-        """ "number", "bool", "date" or "text" for each feature."""
+        """What each feature is: "number", "bool", "date" or "text"."""
         return self.selection.column_kinds
 
     @property
@@ -250,11 +257,16 @@ class FileSource(Source):
 
     def count_rows(self) -> int:
         """Number of rows; files that do not tell it are read, one column of them."""
-        for i, count in enumerate(self._counts):
-            if count is None:
-                for _ in self._read(i, self.selection.features[:1]):
-                    pass
+        for i in range(len(self.files)):
+            self._count(i)
         return super().count_rows()
+
+    def _count(self, i: int) -> int:
+        """Number of rows of file `i`."""
+        if self._counts[i] is None:
+            for _ in self._read(i, self.selection.features[:1]):
+                pass
+        return self._counts[i] or 0
 
     def pieces(self) -> Iterator[FilePiece]:
         size = block_rows(self.n_columns)
@@ -300,14 +312,15 @@ class FileSource(Source):
         )
 
     def row_label(self, row: int) -> str:
-        """Number of a row, and its file as far as the rows of the files are known."""
-        before = 0
-        for file, count in zip(self.files, self._counts, strict=True):
-            if count is None:
+        """Name of a row: its line in a CSV file, else its number, here and in its file."""
+        before, last = 0, len(self.files) - 1
+        for i, file in enumerate(self.files):
+            try:
+                if i == last or row < before + self._count(i):
+                    return in_file(row, row - before, file)
+            except ValueError:  # a damaged line between here and there
                 break
-            if row < before + count:
-                return in_file(row, row - before, file)
-            before += count
+            before += self._count(i)
         return super().row_label(row)
 
     def __repr__(self) -> str:

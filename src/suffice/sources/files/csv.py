@@ -10,23 +10,18 @@ cell is something else, an error names its line as an editor counts them.
 
 from __future__ import annotations
 
-import csv as python_csv
-import io
 import re
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from itertools import chain
 from threading import Lock
 from typing import Any, NoReturn
 
-import numpy as np
-
+from suffice.sources.files import lines
 from suffice.sources.files.dialect import MISSING, Dialect, open_text
 from suffice.sources.files.written_numbers import without_marks
 
-CHUNK_BYTES = 1 << 20
 LINES_PER_CHUNK = 16  # at least: the reader cannot parse a line longer than its chunk
-LONGEST_LINE = 1 << 26
 
 _BAD_VALUE = re.compile(
     r"In CSV column #(\d+):(?: Row #(\d+):)? .*? to (\w+).*?: (?:.*? in |invalid value )'(.*)'",
@@ -45,7 +40,7 @@ def describe(path: str, dialect: Dialect) -> tuple[Any, Any]:
     """Arrow schema as the first lines suggest it, and the first rows, or None if there is none."""
     layout = Layout(path, dialect, {})
     with open_text(path, dialect.encoding) as stream:
-        header = next(_whole_lines(stream), b"")
+        header = next(lines.whole_lines(stream), b"")
     if dialect.header and header and not header.endswith(b"\n") and b"\r" not in header:
         return layout.parse_header(header), None
     with closing(layout.read(0)) as rest:
@@ -63,13 +58,13 @@ def batches(
     layout = Layout(path, dialect, types)
     n_rows = 0
     with open_text(path, dialect.encoding) as stream:
-        chunks = _whole_lines(stream)
+        chunks = lines.whole_lines(stream)
         header = next(chunks, b"")
-        if _is_one_line(header):
+        if lines.is_one_line(header):
             if not layout.names:
                 layout.names = layout.parse_header(header).names
             for text in chunks if dialect.header else chain([header], chunks):
-                count = _count_lines(text)
+                count = lines.count_lines(text)
                 if count is None:
                     break
                 yield n_rows, Lines(layout, text, n_rows, count)
@@ -165,7 +160,8 @@ class Layout:
         from pyarrow import csv
 
         encoding = self.dialect.encoding
-        block_size = max(CHUNK_BYTES, LINES_PER_CHUNK * _first_line_bytes(self.path, encoding))
+        longest = LINES_PER_CHUNK * lines.first_line_bytes(self.path, encoding)
+        block_size = max(lines.CHUNK_BYTES, longest)
         options = self.options(
             block_size=block_size,
             skip_rows_after_names=skip_rows,
@@ -256,7 +252,7 @@ class Layout:
         """Where a row is, in words, as far as it is known."""
         if row is None:
             return ""
-        line = line_of(self.path, self.dialect, row)
+        line = lines.line_of(self.path, self.dialect, row)
         return f" in record {row + 1}" if line is None else f" in line {line}"
 
 
@@ -280,91 +276,3 @@ class Stream:
         with self._lock:
             self._stream.close()
             self.closed = True
-
-
-def _whole_lines(stream: Any) -> Iterator[bytes]:
-    """The first line, then the rest in chunks that end where a line ends."""
-    text, is_header = b"", True
-    while chunk := stream.read(CHUNK_BYTES):
-        end = (chunk.find(b"\n") if is_header else chunk.rfind(b"\n")) + 1
-        if end:
-            yield b"".join((text, memoryview(chunk)[:end]))
-            text, is_header = chunk[end:], False
-        elif len(text) > LONGEST_LINE:
-            yield b""  # no newlines here: lines must end in another way
-        else:
-            text += chunk
-    if text:
-        yield text
-
-
-def _is_one_line(header: bytes) -> bool:
-    """Whether the first newline of a file is certain to end its header."""
-    return bool(header.strip()) and header.count(b'"') % 2 == 0 and b"\r" not in header[:-2]
-
-
-def _count_lines(text: bytes) -> int | None:
-    """Number of rows in whole lines, or None if newlines do not tell it."""
-    if b'"' in text:
-        return None
-    characters = np.frombuffer(text, dtype=np.uint8)
-    ends = np.flatnonzero(characters == ord("\n"))
-    blank = 1  # bytes of a line that holds nothing
-    if b"\r" in text:
-        blank = 2
-        if np.count_nonzero(characters == ord("\r")) != np.count_nonzero(
-            characters[ends[ends > 0] - 1] == ord("\r")
-        ):
-            return None
-    if not text or (np.diff(ends, prepend=-1) <= blank).any():
-        return None
-    return len(ends) + (not text.endswith(b"\n"))
-
-
-def _first_line_bytes(path: str, encoding: str) -> int:
-    """Length of the first line, in bytes."""
-    size = 0
-    with open_text(path, encoding) as stream:
-        while size < LONGEST_LINE and (chunk := stream.read(CHUNK_BYTES)):
-            ends = [end for end in (chunk.find(b"\n"), chunk.find(b"\r")) if end >= 0]
-            if ends:
-                return size + min(ends)
-            size += len(chunk)
-    return size
-
-
-def line_of(path: str, dialect: Dialect, row: int) -> int | None:
-    """The line, as an editor counts, in which a row begins; None if it cannot be told.
-
-    As far as there are neither quotes nor blank lines, lines are rows.
-    """
-    wanted = row + dialect.header
-    before = 0
-    with open_text(path, dialect.encoding) as stream:
-        chunks = _whole_lines(stream)
-        for text in chunks:
-            count = _count_lines(text)
-            if count is None:
-                break
-            if before + count > wanted:
-                return wanted + 1
-            before += count
-        else:
-            return None
-        lines = (
-            line
-            for part in chain([text], chunks)
-            for line in io.StringIO(part.decode(errors="replace").lstrip("\ufeff"), newline="")
-        )
-        records = python_csv.reader(lines, delimiter=dialect.sep)
-        first, n_records = before + 1, before
-        try:
-            for cells in records:
-                if cells:
-                    if n_records == wanted:
-                        return first
-                    n_records += 1
-                first = before + records.line_num + 1
-        except python_csv.Error:  # a cell of more than 131,072 characters
-            return None
-    return None

@@ -15,6 +15,7 @@ from suffice.sources.files.dialect import (
     records,
     separator_of,
 )
+from suffice.sources.files.schema import unreadable
 from suffice.sources.files.written_numbers import decimal_evidence
 
 DEFAULT_SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -45,7 +46,7 @@ def detect(formats: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, Di
         If some columns have decimal commas and others decimal points.
     """
     samples = [
-        Sample.of(path, DEFAULT_SEPARATORS[file_format], given)
+        Sample.of(path, file_format, given)
         for path, file_format in formats.items()
         if file_format in DEFAULT_SEPARATORS
     ]
@@ -62,17 +63,20 @@ class Sample:
     dialect: Dialect
 
     @classmethod
-    def of(cls, path: str, default_sep: str, given: Mapping[str, Any]) -> Sample:
+    def of(cls, path: str, file_format: str, given: Mapping[str, Any]) -> Sample:
         """The sample of a file; a line that its end cuts is left out."""
         import pyarrow as pa
 
-        with pa.input_stream(path, compression="detect") as stream:
-            raw = stream.read(SAMPLE_BYTES)
+        try:
+            with pa.input_stream(path, compression="detect") as stream:
+                raw = stream.read(SAMPLE_BYTES)
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(path, file_format, error) from error
         encoding = given.get("encoding") or encoding_of(raw)
         text = codecs.getincrementaldecoder(encoding)("replace").decode(raw).lstrip("\ufeff")
         if len(raw) == SAMPLE_BYTES:
             text = text[: text.rfind("\n") + 1] or text
-        sep = given.get("sep") or separator_of(text, default_sep)
+        sep = given.get("sep") or separator_of(text, DEFAULT_SEPARATORS[file_format])
         names: tuple[str, ...] = ()
         if not given.get("header", True):
             width = len(next(records(text, sep), ()))

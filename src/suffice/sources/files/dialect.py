@@ -17,7 +17,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -220,5 +220,5 @@ def looks_like_data(names: Sequence[str], is_number: Sequence[bool]) -> bool:
     if not all(name.isdecimal() for name in first):
         return True
     numbers = [int(name) for name in first]
-    rising = all(a < b for a, b in zip(numbers, numbers[1:], strict=False))
+    rising = all(a < b for a, b in pairwise(numbers))
     return not rising or (len(numbers) == 1 and numbers[0] != 0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from suffice.sources.base import block_rows
-from suffice.sources.files import arrow, csv, parquet
+from suffice.sources.files import arrow, csv, lines, parquet
 from suffice.sources.files.columns import NUMBERS, kind_of
 from suffice.sources.files.dialect import Dialect
 from suffice.sources.files.schema import Selection, unreadable
@@ -41,7 +41,7 @@ class DataFile:
         """How a message should name a row: by its line as an editor shows it, in a CSV file."""
         if self.dialect is None:
             return f"row {row} of {self.path!r}"
-        line = csv.line_of(self.path, self.dialect, row)
+        line = lines.line_of(self.path, self.dialect, row)
         where = f"record {row + 1}" if line is None else f"line {line}"
         return f"{where} of {self.path!r}"
 

@@ -87,7 +87,7 @@ class Selection:
 
     @cached_property
     def kinds(self) -> tuple[str, ...] | None:
-        """ "number" or "text" for each feature as blocks hold them; None where all are numbers."""
+        """What blocks hold of each feature, "number" or "text"; None where all are numbers."""
         kinds = tuple("text" if kind == "text" else "number" for kind in self.column_kinds)
         return kinds if "text" in kinds else None
 

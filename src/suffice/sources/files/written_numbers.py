@@ -39,7 +39,7 @@ def _there(column: Any) -> Any:
     import pyarrow as pa
     from pyarrow import compute
 
-    cells = compute.utf8_trim_whitespace(column)
+    cells = compute.utf8_trim_whitespace(column.drop_null())
     return cells.filter(compute.invert(compute.is_in(cells, value_set=pa.array(MISSING))))
 
 
@@ -123,6 +123,6 @@ def without_marks(column: Any, group: str, decimal: str, missing: Any) -> tuple[
     bad = compute.index(fits.fill_null(True), False).as_py()
     if bad >= 0:
         return None, bad
-    cells = compute.replace_substring(cells, group, "")
+    cells = compute.replace_substring_regex(cells, rf"[+{re.escape(group)}]", "")
     cells = compute.replace_substring(cells, decimal, ".")
     return cells.cast(pa.float64()), None
