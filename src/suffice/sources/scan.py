@@ -182,10 +182,12 @@ def _column_kinds(found: Sequence[FoundColumn], features: Sequence[str]) -> tupl
 
 def _data_file(header: FileHeader, selection: Selection) -> DataFile:
     """A file as it will be read."""
+    kinds = dict(zip(selection.features, selection.column_kinds, strict=True))
     types = {}
     for name in selection.names if header.dialect else ():
-        if header.kind(name) in {"bool", "date"}:
-            types[name] = read_as(header.schema.field(name).type)
+        kind = header.kind(name)
+        if kind in {"bool", "date"} or (kind == "null" and kinds.get(name) in {"bool", "date"}):
+            types[name] = read_as(header.schema.field(name).type, kinds.get(name, kind))
     return DataFile(header.path, header.format, header.n_rows, header.dialect, types)
 
 

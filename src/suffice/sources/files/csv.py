@@ -240,7 +240,10 @@ class Layout:
     def bad_value(self, name: object, cell: str, row: int | None, kind: str) -> str:
         """What to say of a cell that is not what its column is."""
         expected = _EXPECTED.get(kind, _EXPECTED["double"])
-        hint = f"Correct it, or say missing=[{cell!r}] if it means that the value is not there."
+        hint = (
+            f"Correct it, say missing=[{cell!r}] if it means that the value is not there, or leave "
+            "the column out of features."
+        )
         if kind == "double" and re.fullmatch(r"[+-]?[\d.,' ]+", cell):
             hint = "Give decimal=',' or thousands=',' (or another mark) if it is written so."
         return (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
+from suffice.numerics.cached import cached_property
 from suffice.sources.files.dialect import (
     SAMPLE_BYTES,
     Dialect,

@@ -38,6 +38,10 @@ _MARKS = {
     b"\xfe\xff": "utf-16",
 }
 _NOT_IN_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
+_NOT_ASCII = re.compile(rb"[\x80-\xff]+")
+_UTF_8 = re.compile(
+    rb"([\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})+"
+)
 _NUMBER = re.compile(r"\s*[+-]?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?\s*")
 _SHOWN = {"\t": "tabs", "\u00a0": "no-break space", "\u202f": "narrow no-break space"}
 
@@ -174,7 +178,11 @@ def encoding_of(sample: bytes) -> str:
         codecs.getincrementaldecoder("utf-8")().decode(sample)  # the end may cut a character
         return "utf-8"
     except UnicodeDecodeError:
-        return "latin-1" if _NOT_IN_WINDOWS.search(sample) else "cp1252"
+        pass
+    foreign = _NOT_ASCII.findall(sample)
+    if 2 * sum(_UTF_8.fullmatch(run) is not None for run in foreign) > len(foreign):
+        return "utf-8"  # damaged: reading it will say where
+    return "latin-1" if _NOT_IN_WINDOWS.search(sample) else "cp1252"
 
 
 def records(text: str, sep: str) -> Iterator[list[str]]:
@@ -209,16 +217,17 @@ def separator_of(text: str, default: str = ",") -> str:
 
 
 def looks_like_data(names: Sequence[str], is_number: Sequence[bool]) -> bool:
-    """Whether a first line is a row of numbers rather than names.
+    """Whether a first line is a row of data rather than names.
 
-    Every column of numbers then begins with a number.  Whole numbers that rise from left to right
-    are names all the same: 0, 1, 2 of a frame without names, or years.
+    Every column of numbers then begins with a number.  Numbers counted from 0 or 1, and years,
+    are names all the same.
     """
     first = [name for name, number in zip(names, is_number, strict=True) if number]
     if not first or not all(_NUMBER.fullmatch(name) for name in first):
         return False
     if not all(name.isdecimal() for name in first):
         return True
-    numbers = [int(name) for name in first]
-    rising = all(a < b for a, b in pairwise(numbers))
-    return not rising or (len(numbers) == 1 and numbers[0] != 0)
+    numbers = [int(name) for name in names if name.isdecimal()]
+    counted = numbers in (list(range(len(numbers))), list(range(1, len(numbers) + 1)))
+    years = all(a < b for a, b in pairwise(numbers)) and 1500 < numbers[0] <= numbers[-1] < 2200
+    return not (numbers == [0] or (len(numbers) > 1 and (counted or years)))

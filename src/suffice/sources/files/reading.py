@@ -50,12 +50,12 @@ class DataFile:
         return ValueError(f"{self.path!r} has changed since it was scanned: {how}.")
 
 
-def read_as(guess: Any) -> Any:
-    """Arrow type that reads all of a CSV column whose first lines suggest `guess`."""
+def read_as(guess: Any, kind: str) -> Any:
+    """Arrow type that reads all of a CSV column of a kind whose first lines suggest `guess`."""
     import pyarrow as pa
 
-    if pa.types.is_boolean(guess):
-        return guess
+    if pa.types.is_boolean(guess) or kind == "bool":
+        return pa.bool_()
     # Later cells may have times, and fractions of seconds where the first have none.
     zone = getattr(guess, "tz", None)
     return pa.timestamp("ns" if getattr(guess, "unit", "") == "ns" else "us", zone)
@@ -110,6 +110,11 @@ def batches(
                 yield row, batch
     except (pa.ArrowException, OSError) as error:
         raise unreadable(file.path, file.format, error) from error
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{file.path!r} holds bytes that are not {error.encoding}; give the encoding it is "
+            "written in, such as encoding='cp1252'."
+        ) from error
     except KeyError as error:
         raise file.changed(error.args[0]) from error
 

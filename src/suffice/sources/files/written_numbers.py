@@ -21,16 +21,14 @@ GROUP_MARKS = (",", ".", "'", " ", "\u00a0", "\u202f")
 _EXPONENT = r"([eE][+-]?[0-9]+)?"
 
 
-def _pattern(group: str, decimal: str) -> str:
-    """Numbers with a decimal mark, and a mark between groups of three digits or none."""
-    g, d = re.escape(group), re.escape(decimal)
+def _pattern(g: str, d: str) -> str:
+    """Numbers with a mark between groups of three digits or none, and a decimal mark or none."""
     whole = rf"([1-9][0-9]{{0,2}}({g}[0-9]{{3}})+|[0-9]+)"
     return rf"^[+-]?({whole}({d}[0-9]*)?|{d}[0-9]+){_EXPONENT}$"
 
 
-def _grouped(group: str, decimal: str) -> str:
-    """Numbers that prove that `group` separates thousands."""
-    g, d = re.escape(group), re.escape(decimal)
+def _grouped(g: str, d: str) -> str:
+    """Numbers that prove that the mark `g` separates thousands."""
     return rf"^[+-]?[1-9][0-9]{{0,2}}(({g}[0-9]{{3}}){{2,}}({d}[0-9]*)?|{g}[0-9]{{3}}{d}[0-9]+)$"
 
 
@@ -60,22 +58,18 @@ def decimal_evidence(column: Any) -> dict[str, str]:
 
     cells = _there(column)
     for decimal, other in ((",", "."), (".", ",")):
-        if not _all(cells, _pattern(other, decimal)):
+        groups = "[{}]".format("".join(GROUP_MARKS).replace(decimal, ""))
+        d, o = re.escape(decimal), re.escape(other)
+        if not _all(cells, _pattern(groups, d)):
             continue
-        d = re.escape(decimal)
-        either_way = rf"^[+-]?([1-9][0-9]{{0,2}}{d}[0-9]{{3}}|[0-9]+{_EXPONENT})$"
-        doubtful = compute.match_substring_regex(cells, either_way)
-        thousands = compute.match_substring_regex(cells, _thousands_only(other))
-        clear = compute.and_not(compute.invert(doubtful), thousands)
-        proofs = cells.filter(clear)
+        doubtful = compute.match_substring_regex(cells, rf"^[+-]?[1-9][0-9]{{0,2}}{d}[0-9]{{3}}$")
+        clear = compute.and_not(compute.match_substring(cells, decimal), doubtful)
+        proofs = cells.filter(
+            compute.or_(clear, compute.match_substring_regex(cells, _grouped(o, d)))
+        )
         if len(proofs):
             return {decimal: proofs[0].as_py()}
     return {}
-
-
-def _thousands_only(group: str) -> str:
-    """One group of thousands and no more: with the other mark's meaning, a fraction."""
-    return rf"^[+-]?[1-9][0-9]{{0,2}}{re.escape(group)}[0-9]{{3}}$"
 
 
 def thousands_mark(column: Any, decimal: str, given: str | None = None) -> tuple[str, bool] | None:
@@ -92,8 +86,9 @@ def thousands_mark(column: Any, decimal: str, given: str | None = None) -> tuple
 
     cells = _there(column)
     for group in GROUP_MARKS if given is None else (given,):
-        if group != decimal and _all(cells, _pattern(group, decimal)):
-            proofs = compute.match_substring_regex(cells, _grouped(group, decimal))
+        marks = re.escape(group), re.escape(decimal)
+        if group != decimal and _all(cells, _pattern(*marks)):
+            proofs = compute.match_substring_regex(cells, _grouped(*marks))
             return group, given is not None or compute.any(proofs).as_py()
     return None
 
@@ -117,7 +112,7 @@ def without_marks(column: Any, group: str, decimal: str, missing: Any) -> tuple[
     cells = compute.if_else(nothing, pa.scalar(None, pa.string()), cells)
     special = r"^[+-]?(?i:inf|infinity|nan)$"
     fits = compute.or_(
-        compute.match_substring_regex(cells, _pattern(group, decimal)),
+        compute.match_substring_regex(cells, _pattern(re.escape(group), re.escape(decimal))),
         compute.match_substring_regex(cells, special),
     )
     bad = compute.index(fits.fill_null(True), False).as_py()
