@@ -224,7 +224,7 @@ def test_spaces_around_cells_are_as_pandas_meets_them(tmp_path):
     path.write_text("x, t,y\n 1 , a ,1\n2, b,2\n")
     source, frame = scan(path, target="y"), pd.read_csv(path)
     assert_same(rows_of(source), frame)
-    with pytest.raises(ValueError, match="no column 't'.*Did you mean ' t'"):
+    with pytest.raises(ValueError, match=r"no column 't'.*Did you mean ' t'"):
         scan(path, target="t")
 
 
@@ -237,7 +237,7 @@ def test_columns_without_a_name_are_left_out(tmp_path):
     source = scan(path, target="y")
     assert rows_of(source).to_numpy().tolist() == [[1, 2], [3, 4]]
     path.write_text("x,y\n1,2,\n3,4,\n")
-    with pytest.raises(ValueError, match="has 3 values in line 2.*no separator after the last"):
+    with pytest.raises(ValueError, match=r"has 3 values in line 2.*no separator after the last"):
         rows_of(scan(path, target="y"))
 
 
@@ -273,9 +273,7 @@ def test_a_file_without_a_header(tmp_path, text):
         assert scan(path, header=True).n_columns == expected.shape[1]
 
 
-@pytest.mark.parametrize(
-    "text", ["0,1\n5,a\n", "1,2\n5,6\n", "country,2019,2021\nA,1,2\n", "0\n4\n"]
-)
+@pytest.mark.parametrize("text", ["0,1\n5,a\n", "1,2\n5,6\n", "who,2019,2021\nA,1,2\n", "0\n4\n"])
 def test_numbers_that_are_names(tmp_path, text):
     path = tmp_path / "a.csv"
     path.write_text(text)

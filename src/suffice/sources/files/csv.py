@@ -112,8 +112,7 @@ class Layout:
     def __init__(self, path: str, dialect: Dialect, types: Mapping[str, Any]) -> None:
         self.path, self.dialect, self.types = path, dialect, types
         self.names = list(dialect.names)
-        there = dict.fromkeys((*MISSING, *dialect.missing))
-        self.missing = [padded for text in there for padded in (text, f" {text}", f"{text} ")]
+        self.missing = list(dict.fromkeys((*MISSING, *dialect.missing)))
 
     def options(self, **read_options: Any) -> dict[str, Any]:
         from pyarrow import csv
@@ -184,14 +183,16 @@ class Layout:
         import pyarrow as pa
         from pyarrow import compute
 
-        blanks = pa.array(["", *self.dialect.missing])
+        missing = self.dialect.missing
         for i, field in enumerate(batch.schema):
             if not pa.types.is_string(field.type):
                 continue
             column, mark = batch.column(i), self.dialect.thousands.get(field.name)
             if mark is None or field.name not in self.types:
                 nothing = pa.scalar(None, field.type)
-                empty = compute.is_in(column, value_set=blanks)
+                empty = compute.equal(column, "")
+                if missing:
+                    empty = compute.or_(empty, compute.is_in(column, value_set=pa.array(missing)))
                 batch = batch.set_column(i, field, compute.if_else(empty, nothing, column))
             else:
                 tokens = pa.array(self.missing)

@@ -16,7 +16,7 @@ from suffice.sources.files.dialect import (
     separator_of,
 )
 from suffice.sources.files.schema import unreadable
-from suffice.sources.files.written_numbers import decimal_evidence
+from suffice.sources.files.written_numbers import proof_of_decimal
 
 DEFAULT_SEPARATORS = {"csv": ",", "tsv": "\t"}
 
@@ -91,14 +91,9 @@ class Sample:
         )
         return cls(path, text, dialect)
 
-    @property
-    def may_hold_commas(self) -> bool:
-        """Whether a cell can contain a comma."""
-        return self.dialect.sep != "," or '"' in self.text
-
     @cached_property
-    def decimals(self) -> dict[str, Proof]:
-        """Decimal marks that columns prove, each by the first that does."""
+    def columns(self) -> dict[str, Any]:
+        """The columns as text, by their names; without rows that are too short or too long."""
         import pyarrow as pa
         from pyarrow import csv
 
@@ -116,25 +111,32 @@ class Sample:
             )
         except ValueError:  # reading it will say why
             return {}
-        found: dict[str, Proof] = {}
-        for name, column in zip(names, table.slice(int(self.dialect.header)).columns, strict=False):
-            for decimal, cell in decimal_evidence(column.combine_chunks()).items():
-                found.setdefault(decimal, Proof(self.path, name, cell, sep))
-        return found
+        columns = table.slice(int(self.dialect.header)).combine_chunks().to_batches()
+        return dict(zip(names, columns[0].columns, strict=False)) if columns else {}
+
+    def proof(self, decimal: str) -> Proof | None:
+        """The first column that proves a decimal mark, if there is one."""
+        sep = self.dialect.sep
+        if decimal not in self.text or (decimal == sep and '"' not in self.text):
+            return None
+        for name, column in self.columns.items():
+            cell = proof_of_decimal(column, decimal)
+            if cell is not None:
+                return Proof(self.path, name, cell, sep)
+        return None
 
 
 def _decimal(samples: Sequence[Sample]) -> str:
     """The decimal mark of all files: a comma only where it is proved, and a point is not."""
-    commas = [s.decimals[","] for s in samples if s.may_hold_commas and "," in s.decimals]
+    commas = [proof for sample in samples if (proof := sample.proof(","))]
     if not commas:
         return "."
-    points = [s.decimals["."] for s in samples if "." in s.decimals]
-    if not points:
+    point = next((proof for sample in samples if (proof := sample.proof("."))), None)
+    if point is None:
         return ","
     comma = next((proof for proof in commas if proof.sep != ","), None)
     if comma is None:  # in quotes, between commas: such text is no number as long as others are
         return "."
-    point = points[0]
     raise ValueError(
         f"Column {comma.column!r} of {comma.path!r} has a decimal comma, as in {comma.cell!r}, but "
         f"column {point.column!r} of {point.path!r} a decimal point, as in {point.cell!r}. Say "

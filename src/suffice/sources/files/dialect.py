@@ -24,6 +24,7 @@ SEPARATORS = (",", ";", "\t", "|")
 MISSING = (
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "?", "-",
+    " ", " NA", " NaN", " ?", " -",
 )  # fmt: skip
 """Cells that mean a missing value in columns of anything but text."""
 

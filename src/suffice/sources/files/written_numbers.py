@@ -32,44 +32,35 @@ def _grouped(g: str, d: str) -> str:
     return rf"^[+-]?[1-9][0-9]{{0,2}}(({g}[0-9]{{3}}){{2,}}({d}[0-9]*)?|{g}[0-9]{{3}}{d}[0-9]+)$"
 
 
-def _there(column: Any) -> Any:
-    """The cells of a text column that hold a value, without the spaces around them."""
+def _numbers_in(column: Any, pattern: str) -> Any:
+    """The cells of a text column that hold a value, if all fit the pattern, else None."""
     import pyarrow as pa
     from pyarrow import compute
 
-    cells = compute.utf8_trim_whitespace(column.drop_null())
-    return cells.filter(compute.invert(compute.is_in(cells, value_set=pa.array(MISSING))))
-
-
-def _all(cells: Any, pattern: str) -> bool:
-    from pyarrow import compute
-
     # Most columns of text tell by their first cells.
-    return (
-        len(cells) > 0
-        and all(re.match(pattern, cell) for cell in cells.slice(0, 5).to_pylist())
-        and compute.all(compute.match_substring_regex(cells, pattern)).as_py()
-    )
+    for cell in column.slice(0, 5).to_pylist():
+        if cell is not None and cell.strip() not in MISSING and not re.match(pattern, cell.strip()):
+            return None
+    cells = compute.utf8_trim_whitespace(column.drop_null())
+    cells = cells.filter(compute.invert(compute.is_in(cells, value_set=pa.array(MISSING))))
+    fit = compute.all(compute.match_substring_regex(cells, pattern)).as_py()
+    return cells if fit and len(cells) else None
 
 
-def decimal_evidence(column: Any) -> dict[str, str]:
-    """The decimal mark that a text column proves, if any, and the cell that does."""
+def proof_of_decimal(column: Any, decimal: str) -> str | None:
+    """A cell of a text column that proves a decimal mark, "." or ",", if there is one."""
     from pyarrow import compute
 
-    cells = _there(column)
-    for decimal, other in ((",", "."), (".", ",")):
-        groups = "[{}]".format("".join(GROUP_MARKS).replace(decimal, ""))
-        d, o = re.escape(decimal), re.escape(other)
-        if not _all(cells, _pattern(groups, d)):
-            continue
-        doubtful = compute.match_substring_regex(cells, rf"^[+-]?[1-9][0-9]{{0,2}}{d}[0-9]{{3}}$")
-        clear = compute.and_not(compute.match_substring(cells, decimal), doubtful)
-        proofs = cells.filter(
-            compute.or_(clear, compute.match_substring_regex(cells, _grouped(o, d)))
-        )
-        if len(proofs):
-            return {decimal: proofs[0].as_py()}
-    return {}
+    groups = "[{}]".format("".join(GROUP_MARKS).replace(decimal, ""))
+    d, other = re.escape(decimal), re.escape("," if decimal == "." else ".")
+    cells = _numbers_in(column, _pattern(groups, d))
+    if cells is None:
+        return None
+    doubtful = compute.match_substring_regex(cells, rf"^[+-]?[1-9][0-9]{{0,2}}{d}[0-9]{{3}}$")
+    clear = compute.and_not(compute.match_substring(cells, decimal), doubtful)
+    grouped = compute.match_substring_regex(cells, _grouped(other, d))
+    first = compute.index(compute.or_(clear, grouped), True).as_py()
+    return None if first < 0 else cells[first].as_py()
 
 
 def thousands_mark(column: Any, decimal: str, given: str | None = None) -> tuple[str, bool] | None:
@@ -84,10 +75,10 @@ def thousands_mark(column: Any, decimal: str, given: str | None = None) -> tuple
     """
     from pyarrow import compute
 
-    cells = _there(column)
     for group in GROUP_MARKS if given is None else (given,):
         marks = re.escape(group), re.escape(decimal)
-        if group != decimal and _all(cells, _pattern(*marks)):
+        cells = None if group == decimal else _numbers_in(column, _pattern(*marks))
+        if cells is not None:
             proofs = compute.match_substring_regex(cells, _grouped(*marks))
             return group, given is not None or compute.any(proofs).as_py()
     return None
