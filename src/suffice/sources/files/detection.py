@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -116,8 +117,9 @@ class Sample:
 
     def proof(self, decimal: str) -> Proof | None:
         """The first column that proves a decimal mark, if there is one."""
-        sep = self.dialect.sep
-        if decimal not in self.text or (decimal == sep and '"' not in self.text):
+        sep, other = self.dialect.sep, "." if decimal == "," else ","
+        in_cells = decimal in self.text and (decimal != sep or '"' in self.text)
+        if not in_cells and not re.search(rf"\{other}[0-9]{{3}}\{other}[0-9]{{3}}", self.text):
             return None
         for name, column in self.columns.items():
             cell = proof_of_decimal(column, decimal)
