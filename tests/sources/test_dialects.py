@@ -130,6 +130,7 @@ NUMBERS = {
     "Swiss": (["1'234'567.5", "12"], [1234567.5, 12]),
     "French": (["1 234,5", "12"], [1234.5, 12]),
     "signs and exponents": (["+1,5", "-2,5e3", ",5", "2,"], [1.5, -2500, 0.5, 2]),
+    "infinities": (["1,234,567", "inf", "-Infinity"], [1234567, np.inf, -np.inf]),
     "signs and groups": (["+1,234,567", "-1", ""], [1234567, -1, np.nan]),
 }
 
@@ -217,6 +218,8 @@ def test_more_texts_can_mean_missing(tmp_path):
     found = rows_of(scan(path, target="y", missing=["unknown", "."]))
     np.testing.assert_array_equal(found["x"].astype(float), [1, np.nan, np.nan])
     assert found["t"].tolist() == ["a", None, "NA"]
+    assert column(tmp_path, ["1,5", "gone"], missing=["gone"])[0] == 1.5
+    assert column(tmp_path, ["1,234,567", "gone"], missing=["gone"])[0] == 1234567
 
 
 def test_spaces_around_cells_are_as_pandas_meets_them(tmp_path):
@@ -320,6 +323,21 @@ def test_bytes_that_are_not_in_the_encoding(tmp_path):
     with pytest.raises(ValueError, match=words):
         rows_of(scan(path, target="y"))
     assert rows_of(scan(path, target="y", encoding="cp1252"))["t"].iloc[-1] == "Köln"
+    path.write_bytes("größe,y\n1,2".encode("cp1252"))
+    with pytest.raises(ValueError, match="bytes that are not utf-8"):
+        scan(path, encoding="utf-8")
+    path.write_bytes(b"t,y\n" + "é,1\nà,2\n".encode() * 9 + "ü,3\n".encode("cp1252"))
+    with pytest.raises(ValueError, match="bytes that are not utf-8 in line 20"):  # not cp1252
+        rows_of(scan(path, target="y"))
+    path.write_bytes("x,y\n1,2\n".encode("utf-16")[:-1])
+    with pytest.raises(ValueError, match=r"bytes that are not utf-16.*encoding="):
+        scan(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32"])
+def test_wide_characters_without_a_byte_order_mark(tmp_path, encoding):
+    FRAME.to_csv(tmp_path / "a.csv", index=False, encoding=encoding)
+    assert_same(rows_of(scan(tmp_path / "a.csv", target="y")), FRAME)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from suffice.sources.base import Block, Piece, Source
 
 ROWS_AT_ONCE = 1 << 20
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,9 @@ class RowDraw:
     drawn: bool
 
     def __getitem__(self, rows: slice) -> NDArray[np.bool_]:
-        numbers = np.arange(rows.start, rows.stop, dtype=np.uint64)
+        numbers: NDArray[np.uint64] = np.arange(rows.start, rows.stop, dtype=np.uint64)
         first = _mixed(np.array([self.seed], dtype=np.uint64))
-        bits = _mixed(first + numbers * np.uint64(0x9E3779B97F4A7C15))
+        bits = _mixed(first + numbers * GOLDEN)
         return (bits < np.uint64(int(self.share * 2.0**64))) == self.drawn
 
     def counts(self, n_rows: int) -> Iterator[tuple[int, int]]:
@@ -50,7 +51,7 @@ class RowDraw:
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Numbers of 64 bits, each turned into another in which every bit depends on all."""
-    bits = bits + np.uint64(0x9E3779B97F4A7C15)
+    bits = bits + GOLDEN
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
@@ -135,6 +136,9 @@ class SubsetSource(Source):
             if len(rows):
                 yield _Chosen(piece, rows, start)
                 start += len(rows)
+
+    def refuse_text(self) -> None:
+        self.source.refuse_text()
 
     def column_label(self, column: int) -> str:
         return self.source.column_label(column)

@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Any, NoReturn
 
 from suffice.sources.files import lines
-from suffice.sources.files.dialect import MISSING, Dialect, open_text
+from suffice.sources.files.dialect import Dialect, open_text
 from suffice.sources.files.written_numbers import without_marks
 
 LINES_PER_CHUNK = 16  # at least: the reader cannot parse a line longer than its chunk
@@ -112,7 +112,6 @@ class Layout:
     def __init__(self, path: str, dialect: Dialect, types: Mapping[str, Any]) -> None:
         self.path, self.dialect, self.types = path, dialect, types
         self.names = list(dialect.names)
-        self.missing = list(dict.fromkeys((*MISSING, *dialect.missing)))
 
     def options(self, **read_options: Any) -> dict[str, Any]:
         from pyarrow import csv
@@ -126,7 +125,7 @@ class Layout:
                 column_types=dict(self.types),
                 include_columns=list(self.types),
                 decimal_point=dialect.decimal,
-                null_values=self.missing,
+                null_values=dialect.all_missing,
             ),
         }
 
@@ -195,8 +194,9 @@ class Layout:
                     empty = compute.or_(empty, compute.is_in(column, value_set=pa.array(missing)))
                 batch = batch.set_column(i, field, compute.if_else(empty, nothing, column))
             else:
-                tokens = pa.array(self.missing)
-                values, bad = without_marks(column, mark, self.dialect.decimal, tokens)
+                values, bad = without_marks(
+                    column, mark, self.dialect.decimal, self.dialect.all_missing
+                )
                 if bad is not None:
                     cell = column[bad].as_py()
                     raise BadCell(self.bad_value(field.name, cell, first_row + bad, "double"))
@@ -234,6 +234,8 @@ class Layout:
                 f"{self.place(row(bad[1]))}; give the encoding it is written in, such as "
                 "encoding='cp1252'."
             )
+        elif "Empty CSV" in text:
+            message = f"There are no rows in {self.path!r}."
         else:
             message = f"{self.path!r} cannot be read as CSV: {text.splitlines()[0]}."
         raise ValueError(message) from error

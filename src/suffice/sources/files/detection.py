@@ -122,7 +122,7 @@ class Sample:
         if not in_cells and not re.search(rf"\{other}[0-9]{{3}}\{other}[0-9]{{3}}", self.text):
             return None
         for name, column in self.columns.items():
-            cell = proof_of_decimal(column, decimal)
+            cell = proof_of_decimal(column, decimal, self.dialect.all_missing)
             if cell is not None:
                 return Proof(self.path, name, cell, sep)
         return None

@@ -2,7 +2,8 @@
 
 A guess is made only where the text proves it:
 
-    encoding    a byte order mark; else UTF-8 if the bytes are UTF-8; else Windows' Latin-1
+    encoding    a byte order mark, or zeros between the letters; else UTF-8 if the bytes are
+                UTF-8; else Latin-1, as Windows extends it
     separator   one of , ; tab | that cuts the first lines into as many cells as the header
     decimal     a comma if a column of numbers has a cell such as 1,5 that can mean nothing else
 
@@ -83,6 +84,11 @@ class Dialect:
     names: tuple[str, ...] = ()
     given: frozenset[str] = frozenset()
 
+    @property
+    def all_missing(self) -> list[str]:
+        """What means a missing value in columns of anything but text."""
+        return list(dict.fromkeys((*MISSING, *self.missing)))
+
     def unusual(self) -> dict[str, str]:
         """In words what is not as in a plain file, each under the argument that changes it."""
         found = {}
@@ -121,7 +127,8 @@ def check_options(
     thousands: str | None,
 ) -> dict[str, Any]:
     """What the user says about CSV files, checked; only what is not None."""
-    for name, mark in (("sep", sep), ("decimal", decimal), ("thousands", thousands)):
+    marks: dict[str, Any] = {"sep": sep, "decimal": decimal, "thousands": thousands}
+    for name, mark in marks.items():
         if mark is None:
             continue
         if not isinstance(mark, str) or len(mark) != 1 or mark in '"\r\n' or mark.isalnum():
@@ -174,6 +181,10 @@ def encoding_of(sample: bytes) -> str:
     """The encoding of a file that begins with these bytes."""
     for mark, encoding in _MARKS.items():
         if sample.startswith(mark):
+            return encoding
+    head = sample[:512]
+    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if 4 * head[first::2].count(0) > len(head):  # every other byte, as a rule
             return encoding
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)  # the end may cut a character

@@ -108,13 +108,8 @@ def batches(
                         _check_kinds(file, selection, batch.schema)
                         checked = True
                 yield row, batch
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise unreadable(file.path, file.format, error) from error
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{file.path!r} holds bytes that are not {error.encoding}; give the encoding it is "
-            "written in, such as encoding='cp1252'."
-        ) from error
     except KeyError as error:
         raise file.changed(error.args[0]) from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
@@ -51,7 +51,7 @@ class FileHeader:
     def kind(self, name: str) -> str:
         return kind_of(self.schema.field(name).type)
 
-    def with_numbers(self, names: Sequence[str]) -> FileHeader:
+    def with_numbers(self, names: Iterable[str]) -> FileHeader:
         """The same with some text columns as numbers, as far as their cells fit."""
         import pyarrow as pa
 
@@ -132,7 +132,7 @@ def read_header(
         reader = parquet if file_format == "parquet" else arrow
         schema, n_rows = reader.describe(path)
         return FileHeader(path, file_format, schema, n_rows, n_rows > 0)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise unreadable(path, file_format, error) from error
 
 
@@ -147,10 +147,10 @@ def _csv_header(path: str, file_format: str, dialect: Dialect, thousands: str | 
             f"{_shown(schema.names)}. If it is data, say header=False, and the columns are "
             "column_1, column_2 and so on; if these are names, say header=True."
         )
-    marks = {}
+    marks: dict[str, tuple[str, bool]] = {}
     for i, column in enumerate(() if rows is None else rows.columns):
         if pa.types.is_string(column.type):
-            mark = thousands_mark(column, dialect.decimal, thousands)
+            mark = thousands_mark(column, dialect.decimal, dialect.all_missing, thousands)
             marks |= {} if mark is None else {schema.names[i]: mark}
         elif thousands is not None and is_number[i]:
             marks[schema.names[i]] = (thousands, True)
@@ -165,6 +165,11 @@ def unreadable(path: str, file_format: str, error: Exception) -> ValueError:
         return ValueError(f"{path!r} cannot be read: Permission denied.")
     if isinstance(error, FileNotFoundError):
         return ValueError(f"{path!r} is gone; it was there when it was scanned.")
+    if isinstance(error, UnicodeDecodeError):
+        return ValueError(
+            f"{path!r} holds bytes that are not {error.encoding}; give the encoding that it is "
+            "written in, such as encoding='latin-1'."
+        )
     kind = {"parquet": "a Parquet file", "arrow": "an Arrow IPC file"}.get(file_format, "CSV")
     detail = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
     return ValueError(f"{path!r} is cut short, damaged or not {kind}: {detail}.")

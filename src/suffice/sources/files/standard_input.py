@@ -63,7 +63,7 @@ def with_standard_input(
     path: Path | Sequence[Path],
 ) -> tuple[Path | Sequence[Path], Spool | None]:
     """What to scan with a copy of standard input in the place of "-", and the copy."""
-    entries = list(path) if isinstance(path, (list, tuple)) else [path]
+    entries: list[Any] = list(path) if isinstance(path, (list, tuple)) else [path]
     if entries.count("-") > 1:
         raise ValueError("path names standard input, '-', more than once; it can be read once.")
     if "-" not in entries:
