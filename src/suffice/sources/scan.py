@@ -32,7 +32,7 @@ from suffice.sources.files.schema import (
     read_header,
     select_columns,
 )
-from suffice.sources.files.standard_input import Spool, with_standard_input
+from suffice.sources.files.standard_input import StandardInputCopy, with_standard_input
 
 
 def scan(
@@ -114,7 +114,7 @@ def scan(
     array([11. ,  7.5, 19. ])
     """
     given = check_options(sep, decimal, encoding, missing, header, thousands)
-    path, spool = with_standard_input(path)
+    path, copy = with_standard_input(path)
     paths = find_files(path)
     headers = _headers(paths, given)
     first = headers[paths[0]]
@@ -137,7 +137,7 @@ def scan(
     selection = replace(selection, target_kind=common_kind(targets), column_kinds=kinds)
     files = [_data_file(headers[file_path], selection) for file_path in paths]
     first_text = next((column for column in found if column.kind == "text"), None)
-    return FileSource(files, selection, first_text, spool)
+    return FileSource(files, selection, first_text, copy)
 
 
 def _headers(paths: Sequence[str], given: Mapping[str, Any]) -> dict[str, FileHeader]:
@@ -209,7 +209,7 @@ class FileSource(Source):
         The columns to read.
     first_text : FoundColumn, optional
         A feature that holds text, for the message of a model that needs numbers.
-    spool : Spool, optional
+    copy : StandardInputCopy, optional
         A copy of standard input that lives as long as this source.
     """
 
@@ -218,12 +218,12 @@ class FileSource(Source):
         files: Sequence[DataFile],
         selection: Selection,
         first_text: FoundColumn | None = None,
-        spool: Spool | None = None,
+        copy: StandardInputCopy | None = None,
     ) -> None:
         self.files = tuple(files)
         self.selection = selection
         self.kinds = selection.kinds
-        self._first_text, self._spool = first_text, spool
+        self._first_text, self._copy = first_text, copy
         self.feature_names = selection.features
         self.n_columns = len(selection.features)
         self.target_names = selection.target or None

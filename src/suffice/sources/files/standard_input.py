@@ -15,7 +15,7 @@ from suffice.sources.files.paths import MAGIC, Path
 _SUFFIXES = {"parquet": ".parquet", "arrow": ".arrow"}
 
 
-class Spool:
+class StandardInputCopy:
     """A copy of standard input in a temporary file, removed with this object or at exit."""
 
     def __init__(self) -> None:
@@ -61,12 +61,12 @@ def _suffix(head: bytes) -> str:
 
 def with_standard_input(
     path: Path | Sequence[Path],
-) -> tuple[Path | Sequence[Path], Spool | None]:
+) -> tuple[Path | Sequence[Path], StandardInputCopy | None]:
     """What to scan with a copy of standard input in the place of "-", and the copy."""
     entries: list[Any] = list(path) if isinstance(path, (list, tuple)) else [path]
     if entries.count("-") > 1:
         raise ValueError("path names standard input, '-', more than once; it can be read once.")
     if "-" not in entries:
         return path, None
-    spool = Spool()
-    return [spool.path if entry == "-" else entry for entry in entries], spool
+    copy = StandardInputCopy()
+    return [copy.path if entry == "-" else entry for entry in entries], copy
