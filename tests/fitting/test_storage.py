@@ -30,7 +30,14 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import Ridge as ForeignModel
 
 from suffice.fitting.files import storage, tensorfile
-from suffice.fitting.files.storage import load_model, register, register_model, save_model, storable
+from suffice.fitting.files.storage import (
+    load_model,
+    read_notes,
+    register,
+    register_model,
+    save_model,
+    storable,
+)
 from suffice.fitting.files.tensorfile import LONGEST_HEADER, pack
 
 
@@ -1125,3 +1132,85 @@ def test_paths_are_used_as_open_uses_them(tmp_path, monkeypatch):
     name = "n" * 255
     save_model(Line(), name)
     assert load_model(name).alpha == 1.0
+
+
+# Notes beside the model.
+
+json_values = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**63) + 1, 2**63 - 1),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.text(), inner, max_size=4)
+    ),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.text(), json_values, max_size=4))
+def test_notes_come_back_as_they_were(notes):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model")
+        save_model(small_model(), path, notes=notes)
+        assert same(read_notes(path), notes)
+        assert same(load_model(path), small_model())
+
+
+def test_files_without_notes(tmp_path):
+    save_model(small_model(), tmp_path / "model")
+    assert read_notes(tmp_path / "model") == {}
+
+
+@pytest.mark.parametrize(
+    ("notes", "error", "match"),
+    [
+        ([], TypeError, "must be a dict of JSON values, not list"),
+        ("text", TypeError, "not str"),
+        ({"a": {"b": [0, (1,)]}}, TypeError, r"notes\['a'\]\['b'\]\[1\] is of type tuple"),
+        ({"a": np.float64(1)}, TypeError, "float64"),
+        ({"a": {1: 2}}, TypeError, "key of type int"),
+        ({"a": float("nan")}, ValueError, "number"),
+        ({"a": [float("inf")]}, ValueError, r"notes\['a'\]\[0\]"),
+        ({"a": 2**63}, ValueError, "number"),
+        ({"a": "\ud800"}, ValueError, "no Unicode text"),
+        ({"\ud800": 1}, ValueError, "no Unicode text"),
+        ({"a": itself}, ValueError, "100 levels"),
+        ({"a": {1, 2}}, TypeError, "set"),
+    ],
+)
+def test_notes_that_json_would_change_are_refused_before_a_file_is_touched(
+    tmp_path, notes, error, match
+):
+    with pytest.raises(error, match=match):
+        save_model(small_model(), tmp_path / "model", notes=notes)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "[]", "null", "1", '"text"', '{"a": NaN}', '{"a": 1e999}', '{"a": 1, "a": 2}',
+        '{"a": "\\ud800"}', "[" * 10**5, '{"a": ' * 200 + "1" + "}" * 200,
+        '{"a": 99999999999999999999}',
+    ],
+)  # fmt: skip
+def test_damaged_notes(tmp_path, text):
+    path = tmp_path / "suspect"
+    path.write_bytes(forged(line(), notes=text))
+    with pytest.raises(ValueError, match=r"suspect.*(notes|JSON)"):
+        read_notes(path)
+    assert type(load_model(path)) is Line  # which reads no notes
+
+
+def test_notes_of_damaged_files_are_not_believed(tmp_path, saved):
+    path = tmp_path / "suspect"
+    for content in (saved[:-1], saved + b"\0", flipped(saved, len(saved) - 1, 1), b"", b"{}"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="suspect"):
+            read_notes(path)
+    with pytest.raises(FileNotFoundError):
+        read_notes(tmp_path / "nowhere")
