@@ -160,6 +160,16 @@ MODELS: tuple[Entry, ...] = (
 OF_TEXT = {"BagOfWords": "suffice.text.bag_of_words"}
 """Models that learn from documents, which the table's abilities do not describe."""
 
+OF_MODELS = {
+    "ColumnTransformer": "suffice.preprocessing.column_transformer",
+    "ElasticNetCV": "suffice.selection.cv_estimators.lasso_cv",
+    "GridSearchCV": "suffice.selection.grid_search",
+    "LassoCV": "suffice.selection.cv_estimators.lasso_cv",
+    "LogisticRegressionCV": "suffice.selection.cv_estimators.logistic_regression_cv",
+    "RidgeCV": "suffice.selection.cv_estimators.ridge_cv",
+}
+"""What is made of models or chooses among them, and has their abilities."""
+
 
 def models() -> Iterator[Entry]:
     """Every model of the library."""
@@ -171,8 +181,9 @@ def find(name: str) -> type[Any] | None:
     for entry in MODELS:
         if entry.name == name:
             return entry.load()
-    if name in OF_TEXT:
-        found: type[Any] = getattr(importlib.import_module(OF_TEXT[name]), name)
+    others = OF_TEXT | OF_MODELS
+    if name in others:
+        found: type[Any] = getattr(importlib.import_module(others[name]), name)
         return found
     return None
 

@@ -27,8 +27,16 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import suffice
+from suffice.fitting.files import scikit_learn
 from suffice.fitting.files.encoding import Encoder
-from suffice.fitting.files.registry import find_record, param_names, register_model, saved_private
+from suffice.fitting.files.registry import (
+    file_name,
+    find_model_class,
+    find_record,
+    param_names,
+    register_model,
+    saved_private,
+)
 from suffice.fitting.files.storage import FORMAT, FORMAT_VERSION, save_model
 from suffice.fitting.files.tensorfile import pack
 from suffice.numerics.double_double import DoubleDouble
@@ -94,7 +102,7 @@ def forged(model: Any, change: Any = None, **metadata: str) -> bytes:
     tree = encoder.encode(model, "")
     if change is not None:
         change(tree["model"], encoder.tensors)
-    metadata = {"model": type(model).__name__} | metadata
+    metadata = {"model": file_name(type(model))} | metadata
     return signed(tree, encoder.tensors, **metadata)
 
 
@@ -151,7 +159,10 @@ def test_an_older_format_is_refused_by_its_number(refuses, model):
 
 
 def all_models():
-    return [entry.load() for entry in suffice.catalogue.models()]
+    """Ours, and those of scikit-learn that are made of ours."""
+    own = [entry.load() for entry in suffice.catalogue.models()]
+    own += [suffice.catalogue.find(name) for name in suffice.catalogue.OF_MODELS]
+    return own + [find_model_class(f"sklearn.{name}", None) for name in scikit_learn.MODELS]
 
 
 def test_no_file_can_replace_a_method_of_any_model(refuses, request):
@@ -163,15 +174,18 @@ def test_no_file_can_replace_a_method_of_any_model(refuses, request):
         assert len(names) > 30
         common = set() if request.config.getoption("--long") else tried - {"__class__", "fit"}
         for name in sorted(names - common):
-            tree = {"model": {"class": cls.__name__, "params": {}, "attributes": {name: 1}}}
-            refuses(signed(tree, {}, model=cls.__name__), "cannot have")
+            tree = {"model": {"class": file_name(cls), "params": {}, "attributes": {name: 1}}}
+            refuses(signed(tree, {}, model=file_name(cls)), "cannot have")
         tried |= names
 
 
 def test_only_models_of_the_catalogue_are_built(refuses):
-    known = {entry.name for entry in suffice.catalogue.models()}
+    known = {cls.__name__ for cls in all_models()} - {*scikit_learn.MODELS}
+    known |= {*suffice.catalogue.OF_MODELS}
     strangers = {*suffice.__all__, *dir(suffice), "Moments", "Certificate", "Trace", "DoubleDouble"}
     strangers |= {"object", "eval", "Popen", "os.system", "builtins.exec", "sklearn.svm.SVC", "SVC"}
+    strangers |= {"Pipeline", "sklearn.Ridge", "sklearn.pipeline.Pipeline", "sklearn.", "sklearn"}
+    strangers |= {"sklearn.KFold", "sklearn.os", "sklearn.MODELS", "sklearn.sklearn.Pipeline"}
     for name in sorted(strangers - known):
         tree = {"model": {"class": name, "params": {}, "attributes": {}}}
         refuses(signed(tree, {}, model=name), "no model known here")

@@ -299,12 +299,39 @@ def test_layouts(value):
         np.bool_(True),
         np.str_("é\ud800"),
         {float("nan"): np.zeros(2), -float("nan"): np.ones(2)},
+        slice(None),
+        slice("größe", None),
+        slice(2**70, -5, np.int64(2)),
+        range(5),
+        range(2**70, -(2**70), -3),
+        [object, bool, int, float, str, np.number, np.floating, np.int8, np.object_],
+        [("scale", np.ones(2)), ("scale", np.zeros(2)), ("a", 1, [np.ones(1)])],
     ],
     ids=lambda value: ascii(value)[:20] if type(value) is not int else str(value.bit_length()),
 )
 def test_awkward_values(value):
     loaded = round_trip(value)
     assert same(loaded, value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.ma.masked_array([1.5, np.nan, -0.0], mask=[True, False, False]),
+        np.ma.masked_array(np.arange(6, dtype=np.int8).reshape(2, 3), fill_value=7),
+        np.ma.masked_array(["a", None, 3], mask=[False, True, False], dtype=object),
+        np.ma.masked_array(["a", "bcd"], mask=[False, True]),
+        np.ma.masked_array([], dtype=bool),
+    ],
+    ids=lambda value: str(value.dtype),
+)
+def test_masked_arrays(value, tmp_path):
+    save_model(Line(alpha=value), tmp_path / "model")
+    loaded = load_model(tmp_path / "model").alpha
+    assert type(loaded) is np.ma.MaskedArray
+    assert same(loaded.data, value.data)
+    assert same(loaded.mask, np.ma.getmaskarray(value))
+    assert same(loaded.fill_value, value.fill_value)
 
 
 def test_object_arrays_hold_any_storable_value():
@@ -428,6 +455,12 @@ def test_the_forger_of_these_tests_can_write_a_valid_file(tmp_path):
 # What cannot be saved.
 
 Pair = namedtuple("Pair", "a b")
+
+
+class Masked(np.ma.MaskedArray):
+    pass
+
+
 itself: list[Any] = []
 itself.append(itself)
 
@@ -441,14 +474,16 @@ itself.append(itself)
         (np.longdouble(1), "longdouble"),
         (np.zeros(2, "S3"), "S3"),
         (np.zeros(2, "i4,f8"), "dtype"),
-        (np.ma.masked_array([1, 2]), "MaskedArray"),
+        (Masked([1, 2]), "Masked"),
+        (np.ma.masked_array([1j]), "complex128"),
         (1j, "complex"),
         ({1, 2}, "set"),
         (Pair(1, 2), "Pair"),
         (OrderedDict(), "OrderedDict"),
         ({b"key": 1}, "key of type bytes"),
         (len, "builtin_function_or_method"),
-        (float, "type"),
+        (complex, "type are not supported; a file holds no code"),
+        (slice(0, complex(1)), "complex"),
         (Unregistered(), "Unregistered is not registered"),
         (Committee(), "Committee is not one of the models"),
         (ForeignModel(), "Ridge is not one of the models"),
@@ -808,6 +843,19 @@ def test_forged_records(refuses, record):
         {"objects": {"shape": [2**62] * 64, "items": []}},
         {"objects": {"shape": [0, 2**62, 2**62], "items": []}},
         {"objects": {"shape": None, "items": []}},
+        {"number": "complex"}, {"number": "type"}, {"number": ["object"]}, {"number": "eval"},
+        {"slice": [0, 1]}, {"slice": 3}, {"slice": [[], 1, 1]},
+        {"slice": [{"number": "int"}, 1, 1]},
+        {"range": [0, 1, 0]}, {"range": [0, 1.0, 1]}, {"range": [0, True, 1]}, {"range": None},
+        {"masked": [1, 2]}, {"masked": [1, 2, 3]}, {"masked": [{"array": ["t", "C", "="]}, 1, 2]},
+        {"masked": [{"array": ["t", "C", "="]}, {"array": ["t", "C", "="]}, 0.0]},
+        {"record": {"class": "sklearn.KFold", "fields": {"n_splits": -3}}},
+        {"record": {"class": "sklearn.KFold", "fields": {"n_splits": 3, "other": 1}}},
+        {"record": {"class": "KFold", "fields": {"n_splits": 3}}},
+        {"record": {"class": "sklearn.Pipeline", "fields": {"steps": []}}},
+        {"model": {"class": "sklearn.KFold", "params": {}, "attributes": {}}},
+        {"model": {"class": "sklearn.Ridge", "params": {}, "attributes": {}}},
+        {"model": {"class": "sklearn.Pipeline", "params": {"steps": []}, "attributes": {}}},
     ],
     ids=lambda node: str(node)[:40],
 )  # fmt: skip

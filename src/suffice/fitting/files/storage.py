@@ -35,6 +35,7 @@ from suffice.fitting.files.encoding import Encoder
 from suffice.fitting.files.notes import parse_notes, write_notes
 from suffice.fitting.files.registry import (
     FindModel,
+    file_name,
     is_model_class,
     register,
     register_model,
@@ -100,15 +101,14 @@ def save_model(
     """
     path = os.fsdecode(path)
     encoder = Encoder(find_model)
-    name = type(model).__name__
     if not is_model_class(type(model)):
-        raise TypeError(f"cannot save {name}: it is not a model")
+        raise TypeError(f"cannot save {type(model).__name__}: it is not a model")
     tree = encoder.encode(model, "")
     metadata = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
         "library_version": _library_version(),
-        "model": name,
+        "model": file_name(type(model)),
         "tree": json.dumps(tree, separators=(",", ":")),
     }
     if notes is not None:
@@ -211,7 +211,7 @@ def _build(
         raise ValueError("its content is not a model")
     decoder = Decoder(tensors, find_model)
     model = decoder.decode(tree)
-    if type(model).__name__ != metadata["model"]:
+    if file_name(type(model)) != metadata["model"]:
         raise ValueError("its metadata name another model than it holds")
     if decoder.unused:
         raise ValueError(f"nothing in it uses the tensors {sorted(decoder.unused)[:5]}")
