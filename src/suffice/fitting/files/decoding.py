@@ -25,6 +25,7 @@ from suffice.fitting.files.registry import (
     find_model_class,
     find_record,
     init_fields,
+    is_model_class,
     param_names,
 )
 from suffice.fitting.files.shapes import check_shapes
@@ -318,8 +319,9 @@ def checked(loaded: Any) -> Any:
     """
     try:
         check_shapes(loaded)
-        scikit_learn.check(loaded)
-        scikit_learn.restore(loaded)
+        if is_model_class(type(loaded)):
+            scikit_learn.check(loaded)
+            scikit_learn.restore(loaded)
         if hasattr(loaded, "_check_loaded"):
             loaded._check_loaded()
     except Exception as error:

@@ -200,6 +200,10 @@ class Encoder:
                 f"cannot save {path or 'this'}: {_type_name(model)} is not one of the models that "
                 f"files can hold{self._instead(cls)}"
             )
+        try:
+            scikit_learn.check(model)
+        except ValueError as error:  # or else the file could not be loaded
+            raise TypeError(f"cannot save {path or 'this'}: {error}") from None
         params, attributes = model.get_params(deep=False), fitted_attributes(model)
         if unknown := set(params) - param_names(cls):  # type: ignore[arg-type]
             raise TypeError(f"cannot save {path or 'this'}: no constructor takes {unknown}")

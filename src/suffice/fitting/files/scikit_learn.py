@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -38,13 +39,13 @@ VALUES = {"make_column_selector": "sklearn.compose"} | dict.fromkeys(
 )  # fmt: skip
 """Classes whose instances are what their constructors were told."""
 
-PRIVATE = {
+PRIVATE: dict[str, tuple[str, ...]] = {
     "ColumnTransformer": ("_transformer_to_input_indices",),
     "_SetOutputMixin": ("_sklearn_output_config",),
 }
 """Private attributes that are stored, by the class of scikit-learn that sets them."""
 
-DERIVED = {"BaseSearchCV": ("scorer_",)}
+DERIVED: dict[str, tuple[str, ...]] = {"BaseSearchCV": ("scorer_",)}
 """Attributes that are not stored: `restore` makes them from the parameters."""
 
 
@@ -97,11 +98,6 @@ def as_stored(model: Any, name: str, value: Any) -> Any:
     """
     if name in ("transformers", "transformers_") and _is(model, "ColumnTransformer"):
         return [(*part[:2], *map(_plain_columns, part[2:])) for part in value]
-    if name == "memory" and value is not None and _is(model, "Pipeline"):
-        raise TypeError(
-            "a cache of fitted steps is a folder of pickles on this machine; call "
-            "set_params(memory=None) before saving, which changes no prediction"
-        )
     if name == "scoring" and callable(value):
         raise TypeError(
             "a file holds no code; name the metric, as scoring='r2' does, or save best_estimator_"
@@ -128,7 +124,9 @@ def restore(model: Any) -> None:
 
 
 def check(model: Any) -> None:
-    """Raise ValueError unless what was loaded could be a model of its class."""
+    """Raise ValueError unless this could be a model of its class."""
+    if "n_features_in_" in vars(model) and hasattr(model, "_validate_params"):
+        model._validate_params()
     for name, problem in CHECKS.items():
         if _is(model, name) and (found := problem(vars(model))):
             raise ValueError(found)
@@ -141,7 +139,10 @@ def _is(model: Any, name: str) -> bool:
 
 def _pipeline_problem(parts: dict[str, Any]) -> str:
     if parts["memory"] is not None:  # its pickles would run in the next fit
-        return "it names a cache folder"
+        return (
+            "its memory is a folder of pickles on one machine; set_params(memory=None) leaves "
+            "it out and changes no prediction"
+        )
     if not parts["steps"]:
         return "it has no steps"
     return _parts_problem(parts["steps"], 2, ("passthrough", None))
@@ -162,25 +163,44 @@ def _columns_problem(parts: dict[str, Any]) -> str:
     fitted, width = parts["transformers_"], parts.get("n_features_in_")
     if problem := _parts_problem(fitted, 3, words):
         return problem
-    if type(width) is not int or type(parts.get("sparse_output_")) is not bool:
+    if not isinstance(width, Integral) or type(parts.get("sparse_output_")) is not bool:
         return "its number of columns or its kind of output is missing"
-    taken = parts.get("_transformer_to_input_indices")
-    if type(taken) is not dict or not all(_within(columns, width) for columns in taken.values()):
-        return f"the positions of its columns are not among {width}"
-    for name, model, _ in fitted:
-        if name not in taken:
-            return f"the columns of {name[:80]!r} are missing"
-        if taken[name] and getattr(model, "n_features_in_", len(taken[name])) != len(taken[name]):
-            return f"{name[:80]!r} is not a model of {len(taken[name])} columns"
+    taken, names = parts.get("_transformer_to_input_indices"), parts.get("feature_names_in_", ())
+    for name, model, columns in fitted:
+        chosen = positions(columns, list(names), int(width))
+        stored = taken.get(name) if type(taken) is dict else None
+        if chosen is None or stored != chosen or bool in map(type, stored):  # True equals 1
+            return f"the columns of {name[:80]!r} are damaged"
+        if chosen and getattr(model, "n_features_in_", len(chosen)) != len(chosen):
+            return f"{name[:80]!r} is not a model of {len(chosen)} columns"
     places = parts.get("output_indices_")
     if type(places) is not dict or not all(_is_span(place) for place in places.values()):
         return "the places of its output are damaged"
     return ""
 
 
+def positions(columns: Any, names: list[str], width: int) -> list[int] | None:
+    """Where chosen columns are, as scikit-learn understands the choice; None if it does not."""
+    try:
+        if isinstance(columns, slice):
+            ends = [columns.start, columns.stop]
+            if any(isinstance(end, str) for end in ends):  # both ends are among what is taken
+                first, last = (None if end is None else names.index(end) for end in ends)
+                columns = slice(first, None if last is None else last + 1, columns.step)
+            return list(range(width))[columns]
+        listed: list[Any] = [columns] if isinstance(columns, str | Integral) else list(columns)
+        if listed and all(isinstance(c, bool | np.bool_) for c in listed):
+            return np.flatnonzero(listed).tolist() if len(listed) == width else None
+        found = [names.index(c) if isinstance(c, str) else range(width)[c] for c in listed]
+    except (TypeError, ValueError, IndexError):
+        return None
+    return found
+
+
 def _function_problem(parts: dict[str, Any]) -> str:
     functions = ("func", "inverse_func", "kw_args", "inv_kw_args")
-    return "it names a function" if any(parts[name] is not None for name in functions) else ""
+    told = any(parts[name] is not None for name in functions)
+    return "it calls a function, and a file holds no code" if told else ""
 
 
 def _search_problem(parts: dict[str, Any]) -> str:
@@ -199,9 +219,9 @@ def _search_problem(parts: dict[str, Any]) -> str:
 
 def _model_problem(parts: dict[str, Any]) -> str:
     best = parts.get("best_estimator_")
-    for name in ("coef_", "intercept_", "classes_", "n_features_in_") if best is not None else ():
-        if name in parts and not np.array_equal(parts[name], getattr(best, name, None)):
-            return f"its {name} is not that of the model it chose"
+    for name in ("coef_", "intercept_", "classes_") if best is not None else ():
+        if name in parts and _form(parts[name]) != _form(getattr(best, name, None)):
+            return f"its {name} is not of the form that the model has which it chose"
     names = parts.get("feature_names_in_")
     if names is None:
         return ""
@@ -249,9 +269,8 @@ def _is_part(part: Any, words: tuple[str | None, ...]) -> bool:
     return hasattr(part, "get_params") or ((part is None or type(part) is str) and part in words)
 
 
-def _within(columns: Any, width: int) -> bool:
-    """Whether columns are a list of positions."""
-    return type(columns) is list and all(type(i) is int and 0 <= i < width for i in columns)
+def _form(value: Any) -> Any:
+    return (value.dtype, value.shape) if hasattr(value, "dtype") else type(value)
 
 
 def _is_span(place: Any) -> bool:
