@@ -196,7 +196,8 @@ def save(model: Any, path: str | PathLike[str], notes: dict[str, Any] | None = N
     Parameters
     ----------
     model : estimator
-        A fitted model of this library.
+        A fitted model of this library; or a Pipeline, FeatureUnion, ColumnTransformer or search
+        whose parts are.
     path : str or PathLike
     notes : dict, optional
         What to remember beside the model: strings, numbers, booleans, None, and lists and dicts
