@@ -151,10 +151,9 @@ class OneHotEncoder(Transformer):
         if "n_features_in_" not in vars(self):
             return
         learned = (self._forms, self._known, self.categories_, self._groups)
-        if not all(len(each) == self.n_features_in_ for each in learned):
+        lengths = {len(each) for each in learned}
+        if lengths != {self.n_features_in_} or set(map(type, self._forms)) != {str}:
             raise ValueError(f"its categories are not those of {self.n_features_in_} columns")
-        if set(map(type, self._forms)) != {str}:
-            raise ValueError("the forms of its columns are damaged")
         for _, *known, groups in zip(*learned, strict=True):
             if [np.shape(categories) for categories in known] != [groups.of_category.shape] * 2:
                 raise ValueError("its categories do not fit its groups")
