@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from suffice.catalogue import load as load
+    from suffice.catalogue import save as save
     from suffice.decomposition.pca import PCA as PCA
     from suffice.engines.settings import config as config
     from suffice.ensembles.one_vs_rest import OneVsRest as OneVsRest
@@ -107,6 +108,7 @@ _PUBLIC = {
     "load": "suffice.catalogue",
     "merge": "suffice.fitting.merging_models",
     "preprocessing": "suffice.preprocessing",
+    "save": "suffice.catalogue",
     "scan": "suffice.sources.scan",
     "text": "suffice.text",
     "theory": "suffice.theory",
@@ -156,6 +158,7 @@ __all__ = [
     "load",
     "merge",
     "preprocessing",
+    "save",
     "scan",
     "text",
     "theory",

@@ -160,6 +160,16 @@ MODELS: tuple[Entry, ...] = (
 OF_TEXT = {"BagOfWords": "suffice.text.bag_of_words"}
 """Models that learn from documents, which the table's abilities do not describe."""
 
+OF_MODELS = {
+    "ColumnTransformer": "suffice.preprocessing.column_transformer",
+    "ElasticNetCV": "suffice.selection.cv_estimators.lasso_cv",
+    "GridSearchCV": "suffice.selection.grid_search",
+    "LassoCV": "suffice.selection.cv_estimators.lasso_cv",
+    "LogisticRegressionCV": "suffice.selection.cv_estimators.logistic_regression_cv",
+    "RidgeCV": "suffice.selection.cv_estimators.ridge_cv",
+}
+"""What is made of models or chooses among them, and has their abilities."""
+
 
 def models() -> Iterator[Entry]:
     """Every model of the library."""
@@ -171,10 +181,54 @@ def find(name: str) -> type[Any] | None:
     for entry in MODELS:
         if entry.name == name:
             return entry.load()
-    if name in OF_TEXT:
-        found: type[Any] = getattr(importlib.import_module(OF_TEXT[name]), name)
+    others = OF_TEXT | OF_MODELS
+    if name in others:
+        found: type[Any] = getattr(importlib.import_module(others[name]), name)
         return found
     return None
+
+
+def save(model: Any, path: str | PathLike[str], notes: dict[str, Any] | None = None) -> None:
+    """Write a fitted model to one file; `load` reads it back.
+
+    The file is written whole or not at all.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model of this library; or a Pipeline, FeatureUnion, ColumnTransformer or search
+        whose parts are.
+    path : str or PathLike
+    notes : dict, optional
+        What to remember beside the model: strings, numbers, booleans, None, and lists and dicts
+        of these.  `suffice.fitting.files.storage.read_notes` reads them without the model.
+
+    Raises
+    ------
+    TypeError
+        If the model, one of its parts or a note cannot be stored; the message says which.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import suffice
+    >>> from suffice.fitting.files.storage import read_notes
+    >>> model = suffice.Ridge().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "ridge.safetensors")
+    ...     suffice.save(model, path, notes={"rows": "three of them"})
+    ...     read_notes(path)
+    {'rows': 'three of them'}
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    from suffice.fitting.files.storage import save_model
+
+    if hasattr(model, "get_params"):
+        check_is_fitted(model)
+    save_model(model, path, find, notes)
 
 
 def load(path: str | PathLike[str]) -> Any:

@@ -469,10 +469,23 @@ def test_saved_models_come_back(model, k, tmp_path):
 
 def test_models_of_another_library_are_not_saved(tmp_path):
     X, y = rows()
-    for inner in (SklearnLogistic(), make_pipeline(StandardScaler(), LogisticRegression())):
+    for inner in (SklearnLogistic(), make_pipeline(StandardScaler(), SklearnLogistic())):
         with pytest.raises(TypeError, match="cannot save"):
             OneVsRest(inner).fit(X, y).save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("first", [StandardScaler(), "passthrough"], ids=str)
+def test_pipelines_of_ours_are_saved(tmp_path, first):
+    X, y = rows()
+    model = OneVsRest(make_pipeline(first, LogisticRegression())).fit(X, y)
+    model.save(tmp_path / "model")
+    loaded = suffice.load(tmp_path / "model")
+    assert loaded.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+
+
+def of_nine_columns():
+    return LogisticRegression().fit(np.eye(9), np.arange(9) % 2)
 
 
 @pytest.mark.parametrize(
@@ -482,7 +495,8 @@ def test_models_of_another_library_are_not_saved(tmp_path):
         (lambda model: vars(model).update(estimators_=3), "missing"),
         (lambda model: vars(model).update(classes_=np.zeros((3, 1))), "do not fit"),
         (lambda model: model.estimators_.__setitem__(1, suffice.Ridge()), "not binary"),
-        (lambda model: vars(model.estimators_[1]).update(n_features_in_=9), "not of 4 columns"),
+        (lambda model: model.estimators_.__setitem__(1, of_nine_columns()), "not of 4 columns"),
+        (lambda model: vars(model.estimators_[1]).update(n_features_in_=9), "and 9 columns"),
         (lambda model: vars(model.estimators_[1]).update(classes_=np.arange(3)), "not binary"),
     ],
 )

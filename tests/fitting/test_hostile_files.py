@@ -6,6 +6,7 @@ real models, whose digests a forger has made right again.
 
 from __future__ import annotations
 
+import ast
 import bz2
 import copy
 import dataclasses
@@ -15,6 +16,7 @@ import itertools
 import json
 import os
 import pickle
+import random
 import subprocess
 import sys
 import zipfile
@@ -23,15 +25,32 @@ from typing import Any
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 
 import suffice
+from suffice.fitting.files import scikit_learn
 from suffice.fitting.files.encoding import Encoder
-from suffice.fitting.files.registry import find_record, param_names, register_model, saved_private
+from suffice.fitting.files.registry import (
+    file_name,
+    find_model_class,
+    find_record,
+    param_names,
+    register_model,
+    saved_private,
+)
 from suffice.fitting.files.storage import FORMAT, FORMAT_VERSION, save_model
 from suffice.fitting.files.tensorfile import pack
 from suffice.numerics.double_double import DoubleDouble
+from suffice.preprocessing import (
+    ColumnTransformer,
+    OneHotEncoder,
+    SimpleImputer,
+    StandardScaler,
+    make_column_selector,
+)
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and limits as POSIX has them")
 
@@ -94,7 +113,7 @@ def forged(model: Any, change: Any = None, **metadata: str) -> bytes:
     tree = encoder.encode(model, "")
     if change is not None:
         change(tree["model"], encoder.tensors)
-    metadata = {"model": type(model).__name__} | metadata
+    metadata = {"model": file_name(type(model))} | metadata
     return signed(tree, encoder.tensors, **metadata)
 
 
@@ -151,7 +170,10 @@ def test_an_older_format_is_refused_by_its_number(refuses, model):
 
 
 def all_models():
-    return [entry.load() for entry in suffice.catalogue.models()]
+    """Ours, and those of scikit-learn that are made of ours."""
+    own = [entry.load() for entry in suffice.catalogue.models()]
+    own += [suffice.catalogue.find(name) for name in suffice.catalogue.OF_MODELS]
+    return own + [find_model_class(f"sklearn.{name}", None) for name in scikit_learn.MODELS]
 
 
 def test_no_file_can_replace_a_method_of_any_model(refuses, request):
@@ -163,15 +185,18 @@ def test_no_file_can_replace_a_method_of_any_model(refuses, request):
         assert len(names) > 30
         common = set() if request.config.getoption("--long") else tried - {"__class__", "fit"}
         for name in sorted(names - common):
-            tree = {"model": {"class": cls.__name__, "params": {}, "attributes": {name: 1}}}
-            refuses(signed(tree, {}, model=cls.__name__), "cannot have")
+            tree = {"model": {"class": file_name(cls), "params": {}, "attributes": {name: 1}}}
+            refuses(signed(tree, {}, model=file_name(cls)), "cannot have")
         tried |= names
 
 
 def test_only_models_of_the_catalogue_are_built(refuses):
-    known = {entry.name for entry in suffice.catalogue.models()}
+    known = {cls.__name__ for cls in all_models()} - {*scikit_learn.MODELS}
+    known |= {*suffice.catalogue.OF_MODELS}
     strangers = {*suffice.__all__, *dir(suffice), "Moments", "Certificate", "Trace", "DoubleDouble"}
     strangers |= {"object", "eval", "Popen", "os.system", "builtins.exec", "sklearn.svm.SVC", "SVC"}
+    strangers |= {"Pipeline", "sklearn.Ridge", "sklearn.pipeline.Pipeline", "sklearn.", "sklearn"}
+    strangers |= {"sklearn.KFold", "sklearn.os", "sklearn.MODELS", "sklearn.sklearn.Pipeline"}
     for name in sorted(strangers - known):
         tree = {"model": {"class": name, "params": {}, "attributes": {}}}
         refuses(signed(tree, {}, model=name), "no model known here")
@@ -254,6 +279,153 @@ def test_statistics_whose_parts_do_not_fit(refuses, model, tmp_path):
             refuses((tmp_path / "broken").read_bytes())
         except pytest.fail.Exception:
             pytest.fail(f"loaded, although it has {name}")
+
+
+# --- a pipeline's file ------------------------------------------------------------------------
+
+FRAME = pd.DataFrame(
+    {
+        "miles": np.r_[np.nan, np.arange(39.0)],
+        "größe": np.cos(np.arange(40.0)),
+        "city": np.resize(["Ulm", "Rom", "日本"], 40),
+        "left": np.sin(np.arange(40.0)),
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> Any:
+    numbers = Pipeline([("fill", SimpleImputer()), ("scale", StandardScaler())])
+    cities = make_column_selector(dtype_exclude=np.number)
+    columns = ColumnTransformer(
+        [("numbers", numbers, ["miles", "größe"]), ("cities", OneHotEncoder(), cities)],
+        remainder="passthrough",
+    )
+    return Pipeline([("columns", columns), ("model", suffice.Ridge())]).fit(FRAME, FRAME["left"])
+
+
+STRANGERS = (
+    "os.system", "builtins.eval", "eval", "exec", "subprocess.Popen", "posix.system", "Pipeline",
+    "sklearn.svm.SVC", "sklearn.Ridge", "sklearn.Memory", "numpy.load", "__import__", "",
+    "KFold", "sklearn.pipeline.Pipeline", "sklearn.utils.Bunch", "object", "type", "Moments",
+)  # fmt: skip
+
+
+OTHER_MODELS = ("add_indicator", "missing_values", "dtype")
+"""Parameters for which another type of value can be that of another valid model."""
+
+
+def places(node: Any) -> list[tuple[Any, Any]]:
+    """Every place of a tree: what holds it, and under which key."""
+    if not isinstance(node, dict | list):
+        return []
+    keys = list(node) if isinstance(node, dict) else range(len(node))
+    return [(node, key) for key in keys] + [p for key in keys for p in places(node[key])]
+
+
+def forged_pipelines(pipeline: Any, seed: int = 7) -> dict[str, bytes]:
+    """Files with valid digests whose tree or tensors were changed at one place each."""
+    encoder, dice = Encoder(suffice.catalogue.find), random.Random(seed)
+    text = json.dumps(encoder.encode(pipeline, ""))
+    names = sorted(encoder.tensors)
+    deep: Any = 1
+    for _ in range(300):
+        deep = {"tuple": [deep]}
+    other: tuple[Any, ...] = (
+        None, True, -1, 2**62, 0.5, "", "passthrough", [], [[]], {}, {"tuple": []}, {"dict": []},
+        {"int": "f" * 9999}, {"number": "object"}, {"slice": [None, None, None]}, deep,
+        {"range": [0, 2**62, 1]}, {"array": ["nowhere", "C", "="]}, {"bytes": names[0]},
+        {"text": {"shape": [2**62], "utf8": names[0], "offsets": names[1]}},
+        {"objects": {"shape": [2**62], "items": []}},
+        {"record": {"class": "sklearn.make_column_selector", "fields": {"pattern": "(a+)+$"}}},
+        {"model": {"class": "sklearn.FunctionTransformer", "params": {"func": {"number": "int"}},
+                   "attributes": {}}},
+        {"model": {"class": "sklearn.Pipeline", "params": {"steps": [], "memory": "/tmp"},
+                   "attributes": {}}},
+    )  # fmt: skip
+    files = {}
+
+    def add(kind: str, tree: Any, tensors: dict[str, Any]) -> None:
+        files[f"{kind}-{len(files)}"] = signed(tree, tensors, model="sklearn.Pipeline")
+
+    def one(wanted: Any) -> tuple[Any, Any, Any]:
+        tree = json.loads(text)
+        return tree, *dice.choice([(h, k) for h, k in places(tree) if wanted(k, h[k])])
+
+    def is_model(key: Any, node: Any) -> bool:
+        return isinstance(node, dict) and "model" in node
+
+    for _ in range(110):  # another type, a deep nest, a huge length
+        tree, holder, key = one(lambda key, node: key not in OTHER_MODELS)
+        holder[key] = dice.choice(other)
+        add("other", tree, encoder.tensors)
+    for name in STRANGERS * 2:
+        tree, holder, key = one(lambda key, node: key == "class")
+        holder[key] = name
+        add("stranger", tree, encoder.tensors)
+    for _ in range(20):  # one part in the place of another
+        tree, holder, key = one(is_model)
+        _, other_holder, other_key = one(is_model)
+        holder[key] = other_holder[other_key]
+        add("exchanged", tree, encoder.tensors)
+    for _ in range(20):  # a tensor that is not there, or another's
+        tree, holder, key = one(lambda key, node: isinstance(node, str) and node in encoder.tensors)
+        holder[key] = dice.choice([*names, "nowhere", "", 0])
+        add("reference", tree, encoder.tensors)
+    for name in dice.choices(names, k=40):  # of another shape or type
+        whole = encoder.tensors[name]
+        wrong = [whole[None], whole.astype(np.int8)]
+        wrong += [whole[:-1], whole.repeat(2, axis=0), whole[:0]] if whole.ndim else []
+        tensors = encoder.tensors | {name: dice.choice(wrong)}
+        add("shape", json.loads(text), tensors)
+    return files
+
+
+def damaged_pipelines(content: bytes) -> dict[str, bytes]:
+    """Files cut, lengthened, or with a bit changed."""
+    dice, end = random.Random(3), header_end(content)
+    files = {f"cut-{n}": content[: n * len(content) // 30] for n in range(30)}
+    for at in dice.sample(range(end), 60):
+        files[f"bit-{at}"] = (
+            content[:at] + bytes([content[at] ^ (1 << dice.randrange(8))]) + content[at + 1 :]
+        )
+    huge = (2**63 - 1, 10**8, len(content), end, 0)
+    files |= {f"length-{n}": n.to_bytes(8, "little") + content[8:] for n in huge}
+    return files | {"longer": content + b"\0", "twice": content * 2}
+
+
+def test_damaged_pipelines_run_nothing_and_load_as_they_were_or_not_at_all(pipeline, tmp_path):
+    good = tmp_path / "good.safetensors"
+    suffice.save(pipeline, good)
+    files = forged_pipelines(pipeline) | damaged_pipelines(good.read_bytes())
+    assert len(files) >= 300
+    folder = tmp_path / "damaged"
+    folder.mkdir()
+    for name, bad in files.items():
+        (folder / name).write_bytes(bad)
+    command = [sys.executable, "-c", WATCHED, good, *sorted(folder.iterdir())]
+    outcome = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    seen = ast.literal_eval(outcome.stdout)
+    assert all(event.startswith("loaded ") for event in seen), seen
+    expected = pipeline.predict(FRAME)
+    for event in seen:
+        loaded = suffice.load(event.removeprefix("loaded "))
+        assert type(loaded) is Pipeline, event
+        assert loaded.predict(FRAME).tobytes() == expected.tobytes(), event
+    for name in files.keys() - {Path(event).name for event in seen}:
+        with pytest.raises(ValueError, match=rf"cannot load .*{name}") as caught:
+            suffice.load(folder / name)
+        assert len(str(caught.value)) < 1500
+
+
+def test_groups_of_categories_cannot_lead_beyond_memory(pipeline, refuses):
+    """The compiled loops of sparse matrices believe the columns that they are told."""
+    encoder = Encoder(suffice.catalogue.find)
+    tree = encoder.encode(pipeline, "")
+    (name,) = (name for name in encoder.tensors if name.endswith(".of_category"))
+    for codes in ([0, 1, 2**31 + 5], [0, 1, -1], [0, 1, 3], [0, 1], [0, 1, 2, 2]):
+        tensors = encoder.tensors | {name: np.array(codes)}
+        refuses(signed(tree, tensors, model="sklearn.Pipeline"), "categories")
 
 
 # --- memory -----------------------------------------------------------------------------------

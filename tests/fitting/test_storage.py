@@ -30,7 +30,14 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import Ridge as ForeignModel
 
 from suffice.fitting.files import storage, tensorfile
-from suffice.fitting.files.storage import load_model, register, register_model, save_model, storable
+from suffice.fitting.files.storage import (
+    load_model,
+    read_notes,
+    register,
+    register_model,
+    save_model,
+    storable,
+)
 from suffice.fitting.files.tensorfile import LONGEST_HEADER, pack
 
 
@@ -292,12 +299,39 @@ def test_layouts(value):
         np.bool_(True),
         np.str_("é\ud800"),
         {float("nan"): np.zeros(2), -float("nan"): np.ones(2)},
+        slice(None),
+        slice("größe", None),
+        slice(2**70, -5, np.int64(2)),
+        range(5),
+        range(2**70, -(2**70), -3),
+        [object, bool, int, float, str, np.number, np.floating, np.int8, np.object_],
+        [("scale", np.ones(2)), ("scale", np.zeros(2)), ("a", 1, [np.ones(1)])],
     ],
     ids=lambda value: ascii(value)[:20] if type(value) is not int else str(value.bit_length()),
 )
 def test_awkward_values(value):
     loaded = round_trip(value)
     assert same(loaded, value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.ma.masked_array([1.5, np.nan, -0.0], mask=[True, False, False]),
+        np.ma.masked_array(np.arange(6, dtype=np.int8).reshape(2, 3), fill_value=7),
+        np.ma.masked_array(["a", None, 3], mask=[False, True, False], dtype=object),
+        np.ma.masked_array(["a", "bcd"], mask=[False, True]),
+        np.ma.masked_array([], dtype=bool),
+    ],
+    ids=lambda value: str(value.dtype),
+)
+def test_masked_arrays(value, tmp_path):
+    save_model(Line(alpha=value), tmp_path / "model")
+    loaded = load_model(tmp_path / "model").alpha
+    assert type(loaded) is np.ma.MaskedArray
+    assert same(loaded.data, value.data)
+    assert same(loaded.mask, np.ma.getmaskarray(value))
+    assert same(loaded.fill_value, value.fill_value)
 
 
 def test_object_arrays_hold_any_storable_value():
@@ -421,6 +455,12 @@ def test_the_forger_of_these_tests_can_write_a_valid_file(tmp_path):
 # What cannot be saved.
 
 Pair = namedtuple("Pair", "a b")
+
+
+class Masked(np.ma.MaskedArray):
+    pass
+
+
 itself: list[Any] = []
 itself.append(itself)
 
@@ -434,14 +474,16 @@ itself.append(itself)
         (np.longdouble(1), "longdouble"),
         (np.zeros(2, "S3"), "S3"),
         (np.zeros(2, "i4,f8"), "dtype"),
-        (np.ma.masked_array([1, 2]), "MaskedArray"),
+        (Masked([1, 2]), "Masked"),
+        (np.ma.masked_array([1j]), "complex128"),
         (1j, "complex"),
         ({1, 2}, "set"),
         (Pair(1, 2), "Pair"),
         (OrderedDict(), "OrderedDict"),
         ({b"key": 1}, "key of type bytes"),
         (len, "builtin_function_or_method"),
-        (float, "type"),
+        (complex, "type are not supported; a file holds no code"),
+        (slice(0, complex(1)), "complex"),
         (Unregistered(), "Unregistered is not registered"),
         (Committee(), "Committee is not one of the models"),
         (ForeignModel(), "Ridge is not one of the models"),
@@ -801,6 +843,19 @@ def test_forged_records(refuses, record):
         {"objects": {"shape": [2**62] * 64, "items": []}},
         {"objects": {"shape": [0, 2**62, 2**62], "items": []}},
         {"objects": {"shape": None, "items": []}},
+        {"number": "complex"}, {"number": "type"}, {"number": ["object"]}, {"number": "eval"},
+        {"slice": [0, 1]}, {"slice": 3}, {"slice": [[], 1, 1]},
+        {"slice": [{"number": "int"}, 1, 1]},
+        {"range": [0, 1, 0]}, {"range": [0, 1.0, 1]}, {"range": [0, True, 1]}, {"range": None},
+        {"masked": [1, 2]}, {"masked": [1, 2, 3]}, {"masked": [{"array": ["t", "C", "="]}, 1, 2]},
+        {"masked": [{"array": ["t", "C", "="]}, {"array": ["t", "C", "="]}, 0.0]},
+        {"record": {"class": "sklearn.KFold", "fields": {"n_splits": -3}}},
+        {"record": {"class": "sklearn.KFold", "fields": {"n_splits": 3, "other": 1}}},
+        {"record": {"class": "KFold", "fields": {"n_splits": 3}}},
+        {"record": {"class": "sklearn.Pipeline", "fields": {"steps": []}}},
+        {"model": {"class": "sklearn.KFold", "params": {}, "attributes": {}}},
+        {"model": {"class": "sklearn.Ridge", "params": {}, "attributes": {}}},
+        {"model": {"class": "sklearn.Pipeline", "params": {"steps": []}, "attributes": {}}},
     ],
     ids=lambda node: str(node)[:40],
 )  # fmt: skip
@@ -1125,3 +1180,85 @@ def test_paths_are_used_as_open_uses_them(tmp_path, monkeypatch):
     name = "n" * 255
     save_model(Line(), name)
     assert load_model(name).alpha == 1.0
+
+
+# Notes beside the model.
+
+json_values = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**63) + 1, 2**63 - 1),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.text(), inner, max_size=4)
+    ),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.text(), json_values, max_size=4))
+def test_notes_come_back_as_they_were(notes):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model")
+        save_model(small_model(), path, notes=notes)
+        assert same(read_notes(path), notes)
+        assert same(load_model(path), small_model())
+
+
+def test_files_without_notes(tmp_path):
+    save_model(small_model(), tmp_path / "model")
+    assert read_notes(tmp_path / "model") == {}
+
+
+@pytest.mark.parametrize(
+    ("notes", "error", "match"),
+    [
+        ([], TypeError, "must be a dict of JSON values, not list"),
+        ("text", TypeError, "not str"),
+        ({"a": {"b": [0, (1,)]}}, TypeError, r"notes\['a'\]\['b'\]\[1\] is of type tuple"),
+        ({"a": np.float64(1)}, TypeError, "float64"),
+        ({"a": {1: 2}}, TypeError, "key of type int"),
+        ({"a": float("nan")}, ValueError, "number"),
+        ({"a": [float("inf")]}, ValueError, r"notes\['a'\]\[0\]"),
+        ({"a": 2**63}, ValueError, "number"),
+        ({"a": "\ud800"}, ValueError, "no Unicode text"),
+        ({"\ud800": 1}, ValueError, "no Unicode text"),
+        ({"a": itself}, ValueError, "100 levels"),
+        ({"a": {1, 2}}, TypeError, "set"),
+    ],
+)
+def test_notes_that_json_would_change_are_refused_before_a_file_is_touched(
+    tmp_path, notes, error, match
+):
+    with pytest.raises(error, match=match):
+        save_model(small_model(), tmp_path / "model", notes=notes)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "[]", "null", "1", '"text"', '{"a": NaN}', '{"a": 1e999}', '{"a": 1, "a": 2}',
+        '{"a": "\\ud800"}', "[" * 10**5, '{"a": ' * 200 + "1" + "}" * 200,
+        '{"a": 99999999999999999999}',
+    ],
+)  # fmt: skip
+def test_damaged_notes(tmp_path, text):
+    path = tmp_path / "suspect"
+    path.write_bytes(forged(line(), notes=text))
+    with pytest.raises(ValueError, match=r"suspect.*(notes|JSON)"):
+        read_notes(path)
+    assert type(load_model(path)) is Line  # which reads no notes
+
+
+def test_notes_of_damaged_files_are_not_believed(tmp_path, saved):
+    path = tmp_path / "suspect"
+    for content in (saved[:-1], saved + b"\0", flipped(saved, len(saved) - 1, 1), b"", b"{}"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="suspect"):
+            read_notes(path)
+    with pytest.raises(FileNotFoundError):
+        read_notes(tmp_path / "nowhere")

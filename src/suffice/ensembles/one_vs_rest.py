@@ -161,7 +161,9 @@ class OneVsRest(Classifier, Estimator):
             known = np.asarray(getattr(model, "classes_", []))
             if not is_classifier(model) or known.tolist() != [0, 1]:
                 raise ValueError("its models are not binary")
-            if getattr(model, "n_features_in_", None) != self.n_features_in_:
+            # A pipeline that begins with "passthrough" does not know its columns.
+            unknown = None if isinstance(model, Estimator) else self.n_features_in_
+            if getattr(model, "n_features_in_", unknown) != self.n_features_in_:
                 raise ValueError(f"a binary model is not of {self.n_features_in_} columns")
 
     # --- fitting ----------------------------------------------------------------------------

@@ -38,9 +38,20 @@ class CategoryGroups:
         The group that gets no column.
     """
 
+    _shapes = "of_category(categories) rare(rare)"
+
     of_category: Codes
     rare: Codes
     dropped: int | None = None
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError unless what a file holds could be groups."""
+        n = len(self.of_category)
+        for codes in (self.of_category, self.rare):
+            if ((codes < 0) | (codes >= n)).any():
+                raise ValueError(f"there are only {n} categories")
+        if self.dropped is not None and self.dropped not in range(self.count):
+            raise ValueError(f"there are only {self.count} groups")
 
     @property
     def count(self) -> int:

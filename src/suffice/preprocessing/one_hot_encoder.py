@@ -146,6 +146,18 @@ class OneHotEncoder(Transformer):
         tags.input_tags.categorical = True
         return tags
 
+    def _check_loaded(self) -> None:
+        """Raise ValueError unless what a file holds could be a fitted encoder."""
+        if "n_features_in_" not in vars(self):
+            return
+        learned = (self._forms, self._known, self.categories_, self._groups)
+        lengths = {len(each) for each in learned}
+        if lengths != {self.n_features_in_} or set(map(type, self._forms)) != {str}:
+            raise ValueError(f"its categories are not those of {self.n_features_in_} columns")
+        for _, *known, groups in zip(*learned, strict=True):
+            if [np.shape(categories) for categories in known] != [groups.of_category.shape] * 2:
+                raise ValueError("its categories do not fit its groups")
+
     # --- fitting --------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Self:

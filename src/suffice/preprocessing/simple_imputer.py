@@ -129,6 +129,16 @@ class SimpleImputer(Transformer):
         tags.input_tags.allow_nan = is_missing(self.missing_values)
         return tags
 
+    def _check_loaded(self) -> None:
+        """Raise ValueError unless what a file holds could be a fitted imputer."""
+        if "n_features_in_" not in vars(self):
+            return
+        columns = range(self.n_features_in_)
+        if len(self._fill) != len(columns) or not all(map(np.isscalar, self._fill)):
+            raise ValueError(f"what it fills in is not a value for each of {len(columns)} columns")
+        if not set(self._with_missing) <= set(columns):
+            raise ValueError("its columns with missing cells are not among its columns")
+
     # scikit-learn's name for what is filled in; the statistic of the rows has another here.
     @property
     def statistics_(self) -> NDArray[Any]:

@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.fitting.files.encoding import DEEPEST, is_plain_key, too_wide
+from suffice.fitting.files import scikit_learn
+from suffice.fitting.files.encoding import DEEPEST, KINDS, is_plain_key, too_wide
 from suffice.fitting.files.registry import (
     FindModel,
     attribute_problem,
     find_model_class,
     find_record,
     init_fields,
+    is_model_class,
     param_names,
 )
 from suffice.fitting.files.shapes import check_shapes
@@ -116,7 +118,28 @@ class Decoder:
         return np.frombuffer(content, dtype).astype(dtype.newbyteorder("="))[0]
 
     def _number(self, payload: Any) -> type:
-        return _scalar_dtype(payload).type
+        return KINDS.get(_string(payload)) or _scalar_dtype(payload).type
+
+    def _slice(self, payload: Any) -> slice:
+        ends = [self.decode(end) for end in _list(payload, 3)]
+        if not all(map(is_plain_key, ends)):
+            raise ValueError("a slice has ends that are neither numbers nor names")
+        return slice(*ends)
+
+    def _range(self, payload: Any) -> range:
+        ends = [self.decode(end) for end in _list(payload, 3)]
+        if not all(type(end) is int for end in ends):
+            raise ValueError("a range is not one of integers")
+        if not ends[2]:
+            raise ValueError("a range has steps of 0")
+        return range(*ends)
+
+    def _masked(self, payload: Any) -> Any:
+        data, mask, fill = (self.decode(part) for part in _list(payload, 3))
+        arrays = isinstance(data, np.ndarray) and isinstance(mask, np.ndarray)
+        if not arrays or mask.dtype != np.bool_ or mask.shape != data.shape:
+            raise ValueError("the mask of an array does not fit it")
+        return _construct(np.ma.MaskedArray, {"data": data, "mask": mask, "fill_value": fill})
 
     def _array(self, payload: Any) -> NDArray[Any]:
         name, order, endianness = _list(payload, 3)
@@ -199,7 +222,7 @@ class Decoder:
     def _model(self, payload: Any) -> Any:
         node = _members(payload, {"class", "params", "attributes"})
         name = _string(node["class"])
-        cls = find_model_class(name, self._find_model) if name.isidentifier() else None
+        cls = find_model_class(name, self._find_model)
         if cls is None:
             raise ValueError(f"it holds a {name[:80]!r}, which is no model known here")
         params, attributes = _object(node["params"]), _object(node["attributes"])
@@ -226,6 +249,7 @@ class Decoder:
         "int": _int, "float": _float, "str": _str, "bytes": _bytes, "tuple": _tuple,
         "dict": _dict, "mapping": _mapping, "scalar": _scalar, "array": _array,
         "text": _text, "objects": _objects, "record": _record, "model": _model, "number": _number,
+        "slice": _slice, "range": _range, "masked": _masked,
     }  # fmt: skip
 
 
@@ -291,10 +315,13 @@ def checked(loaded: Any) -> Any:
     """The record or model, if its parts fit each other.
 
     A class declares their shapes (`suffice.fitting.files.shapes`), and may have more to ask of
-    them in `_check_loaded`.
+    them in `_check_loaded`; for those of scikit-learn, `suffice.fitting.files.scikit_learn` asks.
     """
     try:
         check_shapes(loaded)
+        if is_model_class(type(loaded)):
+            scikit_learn.check(loaded)
+            scikit_learn.restore(loaded)
         if hasattr(loaded, "_check_loaded"):
             loaded._check_loaded()
     except Exception as error:

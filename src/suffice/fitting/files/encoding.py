@@ -7,12 +7,14 @@ What JSON has no word for is an object with one key, its tag:
     {"tuple": […]}  {"dict": [[key, value], …]}  {"mapping": the same, read-only}
     {"int": hexadecimal}  {"float": its bits}  {"str": UTF-8 in hexadecimal}
     {"bytes": tensor}  {"scalar": [dtype, bytes]}  {"array": [tensor, order, endianness]}
-    {"number": dtype}, a NumPy type such as numpy.float64
+    {"number": name}, a type such as numpy.float64, numpy.number or object
+    {"slice": [start, stop, step]}  {"range": the same}  {"masked": [array, mask, fill value]}
     {"text": {shape, …}}  {"objects": {shape, items}}
     {"record": {class, fields}}  {"model": {class, params, attributes}}
 
 Strings of an array are one tensor of UTF-8 and one of offsets.  A record is a
-registered dataclass.  No tag names code.
+registered dataclass, or a class of scikit-learn that is told nothing but values.  No tag names
+code.
 """
 
 from __future__ import annotations
@@ -20,16 +22,19 @@ from __future__ import annotations
 import dataclasses
 import math
 import struct
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.fitting.files import scikit_learn
 from suffice.fitting.files.registry import (
     FindModel,
     attribute_problem,
+    file_name,
     fitted_attributes,
     init_fields,
     is_model_class,
@@ -112,14 +117,20 @@ class Encoder:
             return {"number": name}
         if kind in (np.ndarray, np.memmap):
             return self._array(value, path)
-        if dataclasses.is_dataclass(kind):
+        if kind in (slice, range):
+            return {kind.__name__: self._items((value.start, value.stop, value.step), path)}
+        if kind is np.ma.MaskedArray:
+            parts = (value.data, np.ma.getmaskarray(value), value.fill_value)
+            return {"masked": self._items(parts, path)}
+        if dataclasses.is_dataclass(kind) or record_name(kind):
             return {"record": self._record(value, path)}
         if is_model_class(kind):
             return {"model": self._model(value, path)}
         raise _unsupported(value, path)
 
-    def _items(self, items: Iterable[Any], path: str) -> list[Any]:
-        return [self.encode(item, f"{path}[{i}]") for i, item in enumerate(items)]
+    def _items(self, items: Sequence[Any], path: str) -> list[Any]:
+        places = _places(items, path)
+        return [self.encode(item, place) for item, place in zip(items, places, strict=True)]
 
     def _pairs(self, members: Mapping[Any, Any], path: str) -> list[list[Any]]:
         pairs = []
@@ -176,10 +187,10 @@ class Encoder:
             raise TypeError(
                 f"cannot save {path}: the dataclass {_type_name(record)} is not registered"
             )
-        fields = init_fields(type(record))  # type: ignore[arg-type]
+        values = scikit_learn.arguments(record, init_fields(type(record)))  # type: ignore[arg-type]
         return {
             "class": name,
-            "fields": {f: self.encode(getattr(record, f), f"{path}.{f}") for f in fields},
+            "fields": {f: self.encode(v, f"{path}.{f}") for f, v in values.items()},
         }
 
     def _model(self, model: Any, path: str) -> dict[str, Any]:
@@ -187,20 +198,40 @@ class Encoder:
         if not may_be_saved(cls, self._find_model):
             raise TypeError(
                 f"cannot save {path or 'this'}: {_type_name(model)} is not one of the models that "
-                "files can hold"
+                f"files can hold{self._instead(cls)}"
             )
-        prefix = f"{path}." if path else ""
+        try:
+            scikit_learn.check(model)
+        except ValueError as error:  # or else the file could not be loaded
+            raise TypeError(f"cannot save {path or 'this'}: {error}") from None
         params, attributes = model.get_params(deep=False), fitted_attributes(model)
         if unknown := set(params) - param_names(cls):  # type: ignore[arg-type]
             raise TypeError(f"cannot save {path or 'this'}: no constructor takes {unknown}")
+        prefix = f"{path}." if path else ""
         for name in attributes:
             if problem := attribute_problem(cls, name):
                 raise TypeError(f"cannot save {prefix}{name}: {problem}")
         return {
-            "class": cls.__name__,
-            "params": {n: self.encode(v, f"{prefix}{n}") for n, v in params.items()},
-            "attributes": {n: self.encode(v, f"{prefix}{n}") for n, v in attributes.items()},
+            "class": file_name(cls),
+            "params": self._members(model, params, prefix),
+            "attributes": self._members(model, attributes, prefix),
         }
+
+    def _members(self, model: Any, members: dict[str, Any], prefix: str) -> dict[str, Any]:
+        nodes = {}
+        for name, value in members.items():
+            try:
+                stored = scikit_learn.as_stored(model, name, value)
+            except TypeError as error:
+                raise TypeError(f"cannot save {prefix}{name}: {error}") from None
+            nodes[name] = self.encode(stored, f"{prefix}{name}")
+        return nodes
+
+    def _instead(self, cls: type) -> str:
+        """Which model of this library could take the place of another's, for a message."""
+        name = scikit_learn.OURS.get(cls.__name__, cls.__name__)
+        own = self._find_model(name) if self._find_model is not None else None
+        return "" if own is None else f"; {public_name(own)} could take its place"
 
     def _tensor(self, array: NDArray[Any], name: str) -> str:
         while name in self.tensors:  # only keys that look alike, such as two NaN, come here
@@ -209,8 +240,20 @@ class Encoder:
         return name
 
 
+KINDS: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        object, bool, int, float, str, np.object_, np.number, np.integer, np.signedinteger,
+        np.unsignedinteger, np.inexact, np.floating,
+    )
+}  # fmt: skip
+"""Types that stand for columns of a kind, or for the dtype that NumPy makes of them."""
+
+
 def number_type_name(cls: type) -> str | None:
-    """What files call one of NumPy's types of numbers; None if it is none."""
+    """What files call one of NumPy's types of numbers, or of `KINDS`; None if it is neither."""
+    if KINDS.get(cls.__name__) is cls:
+        return cls.__name__
     code = np.dtype(cls).str[1:] if issubclass(cls, np.generic) else ""
     return code if code in CODES and np.dtype(code).type is cls else None
 
@@ -250,10 +293,34 @@ def _endianness(dtype: np.dtype[Any]) -> str:
     return "=" if dtype.isnative else dtype.str[0]
 
 
+def _places(items: Sequence[Any], path: str) -> Iterator[str]:
+    """Where items are: by number, or by the name that stands before a part of a model."""
+    for i, item in enumerate(items):
+        if i == 1 and _is_named(items):
+            yield path
+        else:
+            yield f"{path}[{item[0]!a}]" if _is_named(item) else f"{path}[{i}]"
+
+
+def _is_named(item: Any) -> bool:
+    return type(item) is tuple and len(item) > 1 and type(item[0]) is str
+
+
 def _type_name(value: Any) -> str:
-    cls = type(value)
-    return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+    return public_name(type(value))
+
+
+def public_name(cls: type) -> str:
+    """A class by the shortest path of packages and modules that leads to it."""
+    packages = cls.__module__.split(".")
+    paths = [".".join(packages[:n]) for n in range(1, len(packages) + 1)]
+    known = [path for path in paths if getattr(sys.modules.get(path), cls.__name__, None) is cls]
+    module = known[0] if known else cls.__module__
+    return cls.__name__ if module == "builtins" else f"{module}.{cls.__qualname__}"
 
 
 def _unsupported(value: Any, path: str) -> TypeError:
-    return TypeError(f"cannot save {path}: values of type {_type_name(value)} are not supported")
+    why = "; a file holds no code" if callable(value) else ""
+    return TypeError(
+        f"cannot save {path}: values of type {_type_name(value)} are not supported{why}"
+    )

@@ -12,6 +12,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from suffice.fitting.files import scikit_learn
+
 FindModel = Callable[[str], type | None]
 """From the name of a model's class to the class, or None if there is no such model."""
 
@@ -76,20 +78,28 @@ def register_model(cls: Class) -> Class:
 
 
 def find_record(name: str) -> type | None:
-    """The registered dataclass of this name."""
-    return _RECORDS.get(name)
+    """The registered dataclass of this name, or scikit-learn's class."""
+    return _RECORDS.get(name) or scikit_learn.find(name, scikit_learn.VALUES)
 
 
 def record_name(cls: type) -> str | None:
-    """The name under which a dataclass was registered."""
+    """What files call a class of records; None if they hold none of it."""
+    if find_record(file_name(cls)) is cls:
+        return file_name(cls)
     return next((name for name, known in _RECORDS.items() if known is cls), None)
 
 
 def find_model_class(name: str, find_model: FindModel | None) -> type | None:
-    """The model class of this name, from the register or else from the caller's lookup."""
-    if name in _MODELS or find_model is None:
-        return _MODELS.get(name)
-    return find_model(name)
+    """The model class of this name, from the registers or else from the caller's lookup."""
+    known: type | None = _MODELS.get(name) or scikit_learn.find(name, scikit_learn.MODELS)
+    if known is None and find_model is not None and name.isidentifier():
+        return find_model(name)
+    return known
+
+
+def file_name(cls: type) -> str:
+    """What files call a class of models: its name, after "sklearn." if it is from there."""
+    return (scikit_learn.PREFIX if scikit_learn.is_scikit_learns(cls) else "") + cls.__name__
 
 
 def may_be_saved(cls: type, find_model: FindModel | None) -> bool:
@@ -98,7 +108,7 @@ def may_be_saved(cls: type, find_model: FindModel | None) -> bool:
     It may if its name leads back to it. Without a lookup, the library's own classes
     are taken to be found when the file is loaded.
     """
-    known = find_model_class(cls.__name__, find_model)
+    known = find_model_class(file_name(cls), find_model)
     if known is None and find_model is None:
         return cls.__module__.partition(".")[0] == _PACKAGE
     return known is cls
@@ -111,7 +121,9 @@ def is_model_class(cls: type) -> bool:
 
 @functools.lru_cache(maxsize=512)
 def init_fields(cls: type) -> tuple[str, ...]:
-    """The fields that a dataclass's constructor takes."""
+    """The fields that a record's constructor takes."""
+    if not dataclasses.is_dataclass(cls):
+        return tuple(sorted(param_names(cls)))
     return tuple(field.name for field in dataclasses.fields(cls) if field.init)
 
 
@@ -127,16 +139,18 @@ def param_names(cls: type) -> frozenset[str]:
 @functools.lru_cache(maxsize=512)
 def saved_private(cls: type) -> frozenset[str]:
     """The private attributes that a class and its bases list in `_saved_private`."""
-    return frozenset(n for base in cls.__mro__ for n in vars(base).get("_saved_private", ()))
+    own = frozenset(n for base in cls.__mro__ for n in vars(base).get("_saved_private", ()))
+    return own | scikit_learn.listed(cls, scikit_learn.PRIVATE)
 
 
 def fitted_attributes(model: Any) -> dict[str, Any]:
     """What a model has learned: no parameters, nothing private unless listed, nothing cached."""
     cls = type(model)
+    left_out = param_names(cls) | scikit_learn.listed(cls, scikit_learn.DERIVED)  # type: ignore[arg-type]
     return {
         name: value
         for name, value in vars(model).items()
-        if name not in param_names(cls)  # type: ignore[arg-type]
+        if name not in left_out
         and (name in saved_private(cls) or not name.startswith("_"))  # type: ignore[arg-type]
         and not isinstance(_class_attribute(cls, name), functools.cached_property)
     }

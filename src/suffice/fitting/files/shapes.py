@@ -5,7 +5,8 @@
 A word stands for one length wherever it occurs, and `...` for one shape.  Models know the words
 `classes`, `scores` (as many, but one of two classes) and `columns`.  A record's fields are of the
 kinds that their annotations say, and numbers not below 0; a model's parts, where it has
-them, are arrays of float64.
+them, are arrays of float64.  What scikit-learn's conventions say of a column each, such as
+`coef_`, is asked of every model.
 
 Constructors do not ask, in the middle of a fit; and compiled loops would not notice.
 """
@@ -15,13 +16,21 @@ from __future__ import annotations
 import dataclasses
 import re
 from functools import lru_cache
+from numbers import Integral
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+OF_COLUMNS = (
+    "coef_", "components_", "data_max_", "data_min_", "data_range_", "mean_", "min_", "scale_",
+    "var_",
+)  # fmt: skip
+"""Attributes of models whose last axis is that of the columns."""
+
 DTYPES = {
     "Array": "float64",
+    "Codes": "int64",
     "Floats": "float64",
     "NDArray[np.int64]": "int64",
     "NDArray[Any]": "Any",
@@ -54,6 +63,25 @@ def check_shapes(loaded: Any) -> None:
         ):
             known = ", ".join(f"{length} {word}" for word, length in lengths.items())
             raise ValueError(f"its {name} of shape {part.shape} does not fit {known}")
+    if not dataclasses.is_dataclass(loaded):
+        _check_columns(vars(loaded))
+
+
+def _check_columns(parts: dict[str, Any]) -> None:
+    """Raise ValueError unless the attributes of a fitted model are of its number of columns."""
+    if "n_features_in_" not in parts:
+        return
+    width = parts["n_features_in_"]
+    if type(width) is bool or not isinstance(width, Integral) or width < 0:
+        raise ValueError(f"its number of columns is {width!r:.80}")
+    for name in OF_COLUMNS:
+        part = parts.get(name)
+        if part is not None and not (_is_a(part, "Array") and part.shape[-1:] == (width,)):
+            raise ValueError(f"its {name} is not of float64 and {width} columns")
+    if parts.get("coef_") is not None and "intercept_" in parts:
+        part, shape = parts["intercept_"], parts["coef_"].shape[:-1]
+        if not (type(part) is float or _is_a(part, "Array")) or np.shape(part) != shape:
+            raise ValueError(f"its intercept_ is not of float64 and shape {shape}")
 
 
 @lru_cache(maxsize=512)

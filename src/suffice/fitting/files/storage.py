@@ -8,6 +8,7 @@ A model is one safetensors file.  Its metadata are texts:
     library_version   the version of suffice that wrote the file
     model             the name of the model's class
     tree              parameters and fitted attributes, as JSON (see `encoding`)
+    notes             what the user wrote beside the model, as JSON; only if there is any
 
 and its tensors are the arrays, named by where they are in the model.  Loading runs
 no code from the file and unpickles nothing; it builds objects of registered classes
@@ -24,15 +25,17 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO, TypeVar
 
 from numpy.typing import NDArray
 
 from suffice.fitting.files.decoding import Decoder
 from suffice.fitting.files.encoding import Encoder
+from suffice.fitting.files.notes import parse_notes, write_notes
 from suffice.fitting.files.registry import (
     FindModel,
+    file_name,
     is_model_class,
     register,
     register_model,
@@ -43,6 +46,7 @@ from suffice.fitting.files.tensorfile import Header, pack, parse_json, read_head
 __all__ = [
     "check_writable",
     "load_model",
+    "read_notes",
     "register",
     "register_model",
     "save_model",
@@ -54,9 +58,15 @@ FORMAT = "suffice-model"
 FORMAT_VERSION = 2
 
 StrPath = str | os.PathLike[str]
+T = TypeVar("T")
 
 
-def save_model(model: Any, path: StrPath, find_model: FindModel | None = None) -> None:
+def save_model(
+    model: Any,
+    path: StrPath,
+    find_model: FindModel | None = None,
+    notes: dict[str, Any] | None = None,
+) -> None:
     """Write a model to a file.
 
     Stored are the model's parameters and its fitted attributes: whatever the
@@ -78,28 +88,31 @@ def save_model(model: Any, path: StrPath, find_model: FindModel | None = None) -
     find_model : callable, default=None
         From a class's name to the class, or None if there is no such model. What
         it will say when the file is loaded.
+    notes : dict, optional
+        Strings, numbers, booleans, None, and lists and dicts of these, for `read_notes`.
 
     Raises
     ------
     TypeError
-        If a parameter or attribute is of a type that cannot be stored; the
+        If a parameter, an attribute or a note is of a type that cannot be stored; the
         message says which.
     OSError
         If the file cannot be written.
     """
     path = os.fsdecode(path)
     encoder = Encoder(find_model)
-    name = type(model).__name__
     if not is_model_class(type(model)):
-        raise TypeError(f"cannot save {name}: it is not a model")
+        raise TypeError(f"cannot save {type(model).__name__}: it is not a model")
     tree = encoder.encode(model, "")
     metadata = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
         "library_version": _library_version(),
-        "model": name,
+        "model": file_name(type(model)),
         "tree": json.dumps(tree, separators=(",", ":")),
     }
+    if notes is not None:
+        metadata["notes"] = write_notes(notes)
     _write_whole(path, pack(encoder.tensors, metadata))
 
 
@@ -126,6 +139,34 @@ def load_model(path: StrPath, find_model: FindModel | None = None) -> Any:
     OSError
         If the file is missing or cannot be read.
     """
+    return _read(path, lambda metadata, tensors: _build(metadata, tensors, find_model))
+
+
+def read_notes(path: StrPath) -> dict[str, Any]:
+    """The notes in a file that `save_model` wrote, without building the model.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; used as `open` would use it.
+
+    Returns
+    -------
+    dict
+        Equal to what was saved; empty if there were no notes.
+
+    Raises
+    ------
+    ValueError
+        As `load_model` does: notes of a file that was altered are not believed.
+    OSError
+        If the file is missing or cannot be read.
+    """
+    return _read(path, lambda metadata, _: parse_notes(metadata.get("notes", "{}")))
+
+
+def _read(path: StrPath, answer: Callable[[dict[str, str], dict[str, NDArray[Any]]], T]) -> T:
+    """What the metadata and tensors of a file give, after the whole file was checked."""
     path = os.fsdecode(path)
     kind = os.stat(path).st_mode
     if stat.S_ISDIR(kind):
@@ -138,7 +179,7 @@ def load_model(path: StrPath, find_model: FindModel | None = None) -> Any:
             header = read_header(file, size)
             _check_format(header)
             tensors = read_tensors(file, header, size)
-        return _build(header.metadata, tensors, find_model)
+        return answer(header.metadata, tensors)
     except (ValueError, OverflowError, RecursionError) as error:
         raise ValueError(f"cannot load {path!r}: {error}") from error
 
@@ -170,7 +211,7 @@ def _build(
         raise ValueError("its content is not a model")
     decoder = Decoder(tensors, find_model)
     model = decoder.decode(tree)
-    if type(model).__name__ != metadata["model"]:
+    if file_name(type(model)) != metadata["model"]:
         raise ValueError("its metadata name another model than it holds")
     if decoder.unused:
         raise ValueError(f"nothing in it uses the tensors {sorted(decoder.unused)[:5]}")
