@@ -6,7 +6,7 @@ own target and weights.  Frames and sources stay where they are, and are read bl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -72,6 +72,22 @@ def refuse_other_columns(model: Any, source: Source) -> None:
             f"X has {source.n_columns} features, but {type(model).__name__} is expecting "
             f"{model.n_features_in_} features as input"
         )
+
+
+def take_names(model: Any, chosen: Any) -> None:
+    """Let a model know columns and target by the names that the one it chose knows."""
+    steps = getattr(chosen, "steps", None)  # of a pipeline the last one knows the target
+    knows = {"feature_names_in_": chosen, "target_names_in_": steps[-1][1] if steps else chosen}
+    for name, one in knows.items():
+        vars(model).pop(name, None)
+        if hasattr(one, name):
+            setattr(model, name, getattr(one, name))
+
+
+def shown(names: Sequence[str], most: int = 5) -> str:
+    """Names for a message: the first of them."""
+    more = ", …" if len(names) > most else ""
+    return "[" + ", ".join(map(str, names[:most])) + more + "]"
 
 
 def refuse_strangers(X: Any) -> None:

@@ -126,6 +126,7 @@ class KNeighborsClassifier(MultiOutputMixin, Classifier, NeighborsModel):
     _target_checks = {"multi_output": True, "y_numeric": False}
 
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
+        passed = y
         if _is_a_column(y):
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected. Please change the "
@@ -134,7 +135,9 @@ class KNeighborsClassifier(MultiOutputMixin, Classifier, NeighborsModel):
                 stacklevel=2,
             )
             y = [row[0] for row in y] if isinstance(y, list | tuple) else np.asarray(y).ravel()
-        return super()._training_source(X, y, sample_weight, reset)
+        source = super()._training_source(X, y, sample_weight, reset)
+        self._take_target_names(source, passed, reset)
+        return source
 
     def _targets(self, block: Block) -> NDArray[Any]:
         y = block.y

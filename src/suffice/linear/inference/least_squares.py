@@ -25,7 +25,7 @@ from scipy import sparse, stats
 from suffice.fitting.regression import as_columns
 from suffice.linear.inference.hypothesis_tests import wald
 from suffice.linear.inference.sandwich import Bread, RowScores, estimated
-from suffice.linear.inference.summary import Summary, column_names
+from suffice.linear.inference.summary import Summary, column_names, target_name
 from suffice.linear.inference.uncertainty import Uncertainty, without_noise
 from suffice.linear.least_squares.normal_equations import NormalEquations
 from suffice.linear.least_squares.solve import LeastSquaresSolution, solve
@@ -82,12 +82,18 @@ def summarize_fit(
         known,
         level,
         FOOTER,
-        targets=tuple(f"y{i}" for i in range(estimates.shape[1])) if several else (),
+        target=target_name(model),
+        targets=_targets(model, estimates.shape[1]) if several else (),
         n=equations.weight,
         df_model=rank,
         n_parameters=rank + intercept,
         **shaped,
     )
+
+
+def _targets(model: Any, n: int) -> tuple[str, ...]:
+    """What several targets are called."""
+    return getattr(model, "target_names_in_", tuple(f"y{i}" for i in range(n)))
 
 
 def _goodness(

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from suffice.fitting.certificate import Certificate
+from suffice.fitting.inputs import take_names
 from suffice.numerics.double_double import Array
 from suffice.sources import Source
 from suffice.sources.memory.frames import is_frame
@@ -39,9 +40,7 @@ class ChosenModel(RegressorMixin, BaseEstimator):
         """Be the model that was chosen."""
         self.coef_, self.intercept_ = best.coef_, best.intercept_
         self.certificate_, self.n_features_in_ = best.certificate_, best.n_features_in_
-        self.__dict__.pop("feature_names_in_", None)
-        if hasattr(best, "feature_names_in_"):
-            self.feature_names_in_ = best.feature_names_in_
+        take_names(self, best)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict the target, by the model that was chosen.
