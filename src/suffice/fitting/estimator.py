@@ -37,6 +37,7 @@ from suffice.fitting.driver import completed, driven
 from suffice.fitting.inputs import (
     are_plain,
     finite_rows,
+    is_float32,
     refuse_other_columns,
     refuse_strangers,
     shown,
@@ -45,7 +46,7 @@ from suffice.fitting.inputs import (
 )
 from suffice.fitting.requests import Found, Passes
 from suffice.fitting.trace import Trace
-from suffice.sources import Block, Source, as_source
+from suffice.sources import Block, Source, as_source, block_rows
 from suffice.sources.finite import NotFinite, within_range
 from suffice.sources.memory.frames import is_frame
 from suffice.sources.memory.target import target_names
@@ -292,6 +293,19 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return map_rows(
             source, lambda block: function(finite_rows(block, source, missing).X), self._n_jobs()
         )
+
+    def _apply_in_dtype(self, X: Any, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+        """`_apply` for numbers: of float32 rows in float32, computed in float64 block by block."""
+        refuse_strangers(X)
+        if not is_float32(X):
+            return self._apply(X, function)
+
+        def rounded(rows: Any) -> NDArray[Any]:
+            if not isinstance(rows, np.ndarray) or len(rows) <= block_rows(rows.shape[1]):
+                return function(rows).astype(np.float32)
+            return map_rows(as_source(rows), lambda block: rounded(block.X), self._n_jobs())
+
+        return self._apply(X, rounded)
 
     def _checked_queries(self, X: Any) -> Any:
         """Queries as an array, or a sparse one, of numbers within range."""

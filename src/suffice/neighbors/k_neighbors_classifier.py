@@ -23,6 +23,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import StrOptions
 
 from suffice.fitting.classification import Classifier, labels_of
+from suffice.fitting.inputs import in_dtype_of
 from suffice.neighbors.base import NeighborsModel
 from suffice.neighbors.search.answers import Weights, neighbor_weights
 from suffice.neighbors.search.choose import Floats, Integers
@@ -219,7 +220,7 @@ class KNeighborsClassifier(MultiOutputMixin, Classifier, NeighborsModel):
         -------
         array of shape (rows, classes), or a list of one for each target
         """
-        shares = self._shares(X)
+        shares = [in_dtype_of(X, share) for share in self._shares(X)]
         return shares if self.outputs_2d_ else shares[0]
 
     def _all_classes(self) -> list[NDArray[Any]]:

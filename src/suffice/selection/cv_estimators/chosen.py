@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from suffice.fitting.certificate import Certificate
-from suffice.fitting.inputs import take_names
+from suffice.fitting.inputs import in_dtype_of, is_float32, take_names
 from suffice.numerics.double_double import Array
-from suffice.sources import Source
+from suffice.sources import Source, as_source
 from suffice.sources.memory.frames import is_frame
 
 
@@ -60,7 +60,7 @@ class ChosenModel(RegressorMixin, BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)
             return np.asarray(self.best_estimator_.predict(X))
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric")
-        return np.asarray(X @ self.coef_.T + self.intercept_)
+        return in_dtype_of(X, np.asarray(X @ self.coef_.T + self.intercept_))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R² of the model that was chosen.
@@ -75,4 +75,5 @@ class ChosenModel(RegressorMixin, BaseEstimator):
         if isinstance(X, Source):
             check_is_fitted(self)
             return float(self.best_estimator_.score(X, y, sample_weight))
-        return float(super().score(X, y, sample_weight))
+        rows = as_source(X) if is_float32(X) else X  # a source's predictions are in float64
+        return float(super().score(rows, y, sample_weight))
