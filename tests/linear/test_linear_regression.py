@@ -532,8 +532,8 @@ def test_a_failed_fit_leaves_the_model_as_it_was(diabetes: Any) -> None:
 
 
 def test_only_what_is_supported_is_accepted(diabetes: Any) -> None:
-    with pytest.raises(ValueError, match="positive=True"):
-        LinearRegression(positive=True).fit(*diabetes)
+    with pytest.raises(ValueError, match="positive=True is not for solver='gd'"):
+        LinearRegression(positive=True, solver="gd").fit(*diabetes)
     with pytest.raises(ValueError, match="fit_intercept"):
         LinearRegression(fit_intercept="yes").fit(*diabetes)
     with pytest.raises(ValueError, match="n_jobs"):

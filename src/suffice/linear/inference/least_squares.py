@@ -59,6 +59,11 @@ def summarize_fit(
         The rows of the fit, for a covariance that is not "nonrobust".
     clusters : optional
     """
+    if model.positive:
+        raise ValueError(
+            "with positive=True coefficients end at zero, and standard errors, tests and intervals "
+            "of least squares do not hold: refit with positive=False, or resample the rows"
+        )
     equations = model._equations(model.statistics_)
     solution = solve(equations, np.zeros(model.n_features_in_))
     intercept, several = model._fitted_intercept, model.coef_.ndim > 1
