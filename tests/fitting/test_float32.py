@@ -111,6 +111,16 @@ def test_labels_and_several_answers():
     assert suffice.Ridge().fit(X, np.stack([y, y], axis=1)).predict(X).shape == (60, 2)
 
 
+def test_certain_classes():
+    """A probability that rounds to 1 has the logarithm 0."""
+    sure = suffice.LogisticRegression(C=1e6).fit(X, y)
+    far = (X * 50).astype(np.float32)
+    shares, logs = sure.predict_proba(far), sure.predict_log_proba(far)
+    assert (logs[shares == 1] == 0).all()
+    assert (shares == 1).any()
+    assert (logs[shares < 1] < 0).all()
+
+
 def test_memory():
     """A copy of all rows in float64 is never made."""
     rows = np.ones((400_000, 20), dtype=np.float32)

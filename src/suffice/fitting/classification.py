@@ -97,7 +97,10 @@ class Classifier(ClassifierMixin):
             In float32 where the rows are.
         """
         model: Any = self
-        return applied(self, X, model._log_probabilities)
+        found = applied(self, X, model._log_probabilities)
+        if found.dtype == np.float32:
+            found[found > -(2.0**-25)] = 0.0  # where the probability itself rounds to 1
+        return found
 
     @_where("_scores")
     def decision_function(self, X: Any) -> NDArray[np.float64]:
