@@ -858,9 +858,11 @@ def test_every_form_of_rows(fitted, rows, write_parquet):
     files = suffice.scan(write_parquet({**columns, "t": rows.y}), target="t")
     for X in (rows.X.tolist(), frame, np.asfortranarray(rows.X), sparse.csr_array(rows.X), files):
         y = None if X is files else rows.y
-        model = copy.deepcopy(fitted).update(X, y)
-        agree(model, expected, 1e-13)
-        agree(model.forget(X, y), fitted, 1e-13)
+        model = copy.deepcopy(fitted)
+        for verb, result in (("update", expected), ("forget", fitted)):
+            getattr(model, verb)(X, y)
+            assert vars(model).pop("target_names_in_", None) == (("t",) if X is files else None)
+            agree(model, result, 1e-13)
 
 
 def test_weights_are_repetitions(fitted, rows):

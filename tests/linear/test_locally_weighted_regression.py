@@ -437,7 +437,8 @@ def test_frames_and_other_dtypes():
     expected = LocallyWeightedRegression().fit(whole, y).predict(whole)
     for rows in (whole.astype(np.int8), whole.astype(np.float32), np.asfortranarray(whole)):
         found = LocallyWeightedRegression().fit(rows, y).predict(rows)
-        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == (np.float32 if rows.dtype == np.float32 else np.float64)
+        np.testing.assert_array_equal(found, expected.astype(found.dtype))
     frame = pd.DataFrame(whole, columns=["a", "b", "c"])
     found = LocallyWeightedRegression().fit(frame, y).predict(frame)
     np.testing.assert_array_equal(found, expected)

@@ -284,8 +284,8 @@ def test_bad_paths(diabetes: Any, alphas: Any) -> None:
 
 
 def test_only_what_is_supported_is_accepted(diabetes: Any) -> None:
-    with pytest.raises(ValueError, match="positive=True"):
-        Ridge(positive=True).fit(*diabetes)
+    with pytest.raises(ValueError, match="positive=True is not for solver='gd'"):
+        Ridge(positive=True, solver="gd").fit(*diabetes)
     for name, value in (
         ("solver", "newton"),
         ("max_iter", 0),

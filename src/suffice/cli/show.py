@@ -84,6 +84,8 @@ def model_document(model: Any) -> dict[str, Any]:
         "columns": int(model.n_features_in_),
         "features": None if names is None else [str(name) for name in names],
     }
+    if hasattr(model, "target_names_in_"):
+        document["target"] = list(model.target_names_in_)
     if hasattr(model, "classes_"):
         document["classes"] = model.classes_
     document["certificate"] = certificate_document(model)
@@ -136,6 +138,8 @@ def model_lines(model: Any, path: str) -> list[Any]:
         ("file", f"{path} ({size(os.path.getsize(path))})"),
         ("columns", f"{document['columns']:,}" + (f": {shown(names)}" if names else "")),
     ]
+    if "target" in document:
+        facts.append(("target", shown(document["target"])))
     if "classes" in document:
         facts.append(("classes", shown(np.asarray(document["classes"]).tolist())))
     statistic = document["statistic"]

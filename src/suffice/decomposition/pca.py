@@ -169,6 +169,7 @@ class PCA(Projection):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     _cheap_exact = (1 << 20, 32)

@@ -25,6 +25,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from suffice.fitting.inputs import in_dtype_of
 from suffice.fitting.one_pass import OnePass
 from suffice.fitting.transforming import SourceTransformer
 from suffice.numerics.double_double import Array
@@ -76,7 +77,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, SourceTransformer, OnePass):
         loadings = self.components_ / self._widths()[:, None] / self._scales()
         project = partial(_project, mean=self.mean_, loadings=loadings)
         if not isinstance(X, Source):
-            return _wrap_data_with_container("transform", self._apply(X, project), X, self)
+            return _wrap_data_with_container("transform", self._apply_in_dtype(X, project), X, self)
         self._check_names(X)
         labels = [str(name) for name in self.get_feature_names_out()]
         names = self._names_of_source(labels)
@@ -107,7 +108,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, SourceTransformer, OnePass):
                 "components"
             )
         if not source:
-            return expand(X)
+            return in_dtype_of(X, expand(X))
         names = getattr(self, "feature_names_in_", None)
         return MappedSource(X, expand, self.n_features_in_, None if names is None else tuple(names))
 

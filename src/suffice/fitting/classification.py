@@ -25,8 +25,8 @@ def _where(method: str) -> Callable[[F], F]:
 
 
 def applied(model: Any, X: Any, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
-    """What a function makes of rows, wherever they are."""
-    found: NDArray[Any] = model._apply(X, function)
+    """Numbers about rows, wherever these are."""
+    found: NDArray[Any] = model._apply_in_dtype(X, function)
     return found
 
 
@@ -65,7 +65,8 @@ class Classifier(ClassifierMixin):
         array of shape (rows,)
         """
         model: Any = self
-        return applied(self, X, model._predicted)
+        found: NDArray[Any] = model._apply(X, model._predicted)
+        return found
 
     @_where("_log_probabilities")
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -78,7 +79,7 @@ class Classifier(ClassifierMixin):
         Returns
         -------
         array of shape (rows, classes)
-            In the order of `classes_`.
+            In the order of `classes_`; in float32 where the rows are.
         """
         return applied(self, X, self._probabilities)
 
@@ -93,9 +94,13 @@ class Classifier(ClassifierMixin):
         Returns
         -------
         array of shape (rows, classes)
+            In float32 where the rows are.
         """
         model: Any = self
-        return applied(self, X, model._log_probabilities)
+        found = applied(self, X, model._log_probabilities)
+        if found.dtype == np.float32:
+            found[found > -(2.0**-25)] = 0.0  # where the probability itself rounds to 1
+        return found
 
     @_where("_scores")
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -108,6 +113,7 @@ class Classifier(ClassifierMixin):
         Returns
         -------
         array of shape (rows,) for two classes (of the second), else (rows, classes)
+            In float32 where the rows are.
         """
         model: Any = self
         return applied(self, X, model._scores)

@@ -37,16 +37,19 @@ from suffice.fitting.driver import completed, driven
 from suffice.fitting.inputs import (
     are_plain,
     finite_rows,
+    is_float32,
     refuse_other_columns,
     refuse_strangers,
+    shown,
     summarize_finite,
     without_absent,
 )
 from suffice.fitting.requests import Found, Passes
 from suffice.fitting.trace import Trace
-from suffice.sources import Block, Source, as_source
+from suffice.sources import Block, Source, as_source, block_rows
 from suffice.sources.finite import NotFinite, within_range
 from suffice.sources.memory.frames import is_frame
+from suffice.sources.memory.target import target_names
 
 INSIDE = ("suffice.", "sklearn.callback")
 """Modules whose lines a warning does not point at: ours, and what decorates `fit`."""
@@ -70,10 +73,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only where the columns have names.
+    target_names_in_ : tuple of str
+        What the target, or each of several, is called; only where that is known.
     """
 
     certificate_: Certificate
     trace_: Trace
+    target_names_in_: tuple[str, ...]
     n_iter_: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
@@ -169,8 +175,29 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
         """The rows to learn from; with `reset=False`, rows of an earlier fit's columns."""
         source = self._checked_source(X, y, sample_weight, reset)
+        self._take_target_names(source, y, reset)
         self._take_target(source, reset)
         return source
+
+    def _take_target_names(self, source: Source, y: Any, reset: bool) -> None:
+        """Learn what the targets are called, or raise where they are called otherwise.
+
+        The target as the user passed it knows its name; checks make it an array.
+        """
+        if y is not None:
+            source.target_names = target_names(y)
+        if reset:
+            self.__dict__.pop("target_names_in_", None)
+        found = source.target_names
+        if found is None or not self.__sklearn_tags__().target_tags.required:
+            return
+        known = getattr(self, "target_names_in_", found)
+        if known != found:
+            raise ValueError(
+                f"the target is {shown(found)}, but {type(self).__name__} was fitted to "
+                f"{shown(known)}: these are rows of another question, or the name has changed"
+            )
+        self.target_names_in_ = found
 
     def _take_target(self, source: Source, reset: bool) -> None:
         """Learn what kind of target rows have, or raise unless it is that of the fit."""
@@ -266,6 +293,19 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return map_rows(
             source, lambda block: function(finite_rows(block, source, missing).X), self._n_jobs()
         )
+
+    def _apply_in_dtype(self, X: Any, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+        """`_apply` for numbers: of float32 rows in float32, computed in float64 block by block."""
+        refuse_strangers(X)
+        if not is_float32(X):
+            return self._apply(X, function)
+
+        def rounded(rows: Any) -> NDArray[Any]:
+            if not isinstance(rows, np.ndarray) or len(rows) <= block_rows(rows.shape[1]):
+                return function(rows).astype(np.float32)
+            return map_rows(as_source(rows), lambda block: rounded(block.X), self._n_jobs())
+
+        return self._apply(X, rounded)
 
     def _checked_queries(self, X: Any) -> Any:
         """Queries as an array, or a sparse one, of numbers within range."""

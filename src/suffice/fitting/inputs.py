@@ -6,7 +6,7 @@ own target and weights.  Frames and sources stay where they are, and are read bl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from suffice.sources import Block, Source, as_source
 from suffice.sources.finite import NotFinite, describe_non_finite
+from suffice.sources.memory.frames import is_frame
 from suffice.sources.memory.target import library, plain_array
 
 
@@ -72,6 +73,39 @@ def refuse_other_columns(model: Any, source: Source) -> None:
             f"X has {source.n_columns} features, but {type(model).__name__} is expecting "
             f"{model.n_features_in_} features as input"
         )
+
+
+FLOAT32 = {"float32", "float", "float[pyarrow]"}
+"""What libraries call it; Arrow's 64 bits are "double"."""
+
+
+def is_float32(X: Any) -> bool:
+    """Whether rows in memory are float32: an array, or all columns of a frame."""
+    if isinstance(X, Source) or not is_frame(X):
+        return bool(getattr(X, "dtype", None) == np.float32)
+    types = X.schema.types if library(X) == "pyarrow" else X.dtypes
+    return {str(dtype).lower() for dtype in types} <= FLOAT32
+
+
+def in_dtype_of(X: Any, found: NDArray[Any]) -> NDArray[Any]:
+    """Numbers about rows, in float32 where these are."""
+    return found.astype(np.float32) if is_float32(X) else found
+
+
+def take_names(model: Any, chosen: Any) -> None:
+    """Let a model know columns and target by the names that the one it chose knows."""
+    steps = getattr(chosen, "steps", None)  # of a pipeline the last one knows the target
+    knows = {"feature_names_in_": chosen, "target_names_in_": steps[-1][1] if steps else chosen}
+    for name, one in knows.items():
+        vars(model).pop(name, None)
+        if hasattr(one, name):
+            setattr(model, name, getattr(one, name))
+
+
+def shown(names: Sequence[str], most: int = 5) -> str:
+    """Names for a message: the first of them."""
+    more = ", …" if len(names) > most else ""
+    return "[" + ", ".join(map(str, names[:most])) + more + "]"
 
 
 def refuse_strangers(X: Any) -> None:

@@ -11,9 +11,14 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.fitting.files.registry import saved_private
+from suffice.fitting.inputs import shown
 
 WITHOUT_EFFECT = frozenset({"copy", "copy_X", "n_jobs", "random_state", "verbose"})
 """Parameters that may differ between models that are merged: they change no result."""
+
+
+NAMES = {"feature_names_in_": "columns", "target_names_in_": "targets"}
+"""What models may know by name: it must be the same wherever it is known."""
 
 
 def merge(*models: Any) -> Any:
@@ -50,12 +55,13 @@ def merge(*models: Any) -> Any:
     first: Any = models[0]
     for model in models[1:]:
         _check_alike(first, model)
-    named = next((m for m in models if hasattr(m, "feature_names_in_")), first)
     merged: Any = clone(first)
-    private = saved_private(type(first))  # type: ignore[arg-type]
-    for name in ("n_features_in_", "feature_names_in_", *private):
-        if name in vars(named):
-            setattr(merged, name, vars(named)[name])
+    for attribute, what in NAMES.items():
+        if (names := _common_names(models, attribute, what)) is not None:
+            setattr(merged, attribute, names)
+    for name in ("n_features_in_", *saved_private(type(first))):  # type: ignore[arg-type]
+        if name in vars(first):
+            setattr(merged, name, vars(first)[name])
     merged._join(models)
     statistics = [model._kept() for model in models]
     merged._resolve("merge", type(statistics[0]).merge(statistics), began)
@@ -82,11 +88,17 @@ def _check_alike(first: Any, other: Any) -> None:
         raise ValueError(
             f"cannot merge models of {first.n_features_in_} and {other.n_features_in_} columns"
         )
-    names: list[Any] = [getattr(model, "feature_names_in_", None) for model in (first, other)]
-    if all(n is not None for n in names) and list(names[0]) != list(names[1]):
-        raise ValueError(
-            f"cannot merge models of different columns: {_shown(names[0])} and {_shown(names[1])}"
-        )
+
+
+def _common_names(models: Sequence[Any], attribute: str, what: str) -> Any:
+    """The names that models know, if all of those who know them agree; None if nobody does."""
+    known = [names for model in models if (names := vars(model).get(attribute)) is not None]
+    for other in known[1:]:
+        if list(other) != list(known[0]):
+            raise ValueError(
+                f"cannot merge models of different {what}: {shown(known[0])} and {shown(other)}"
+            )
+    return known[0] if known else None
 
 
 def same_value(a: Any, b: Any) -> bool:
@@ -101,8 +113,3 @@ def same_value(a: Any, b: Any) -> bool:
         return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f"))
     except (TypeError, ValueError):
         return False
-
-
-def _shown(names: Sequence[str], most: int = 5) -> str:
-    more = ", …" if len(names) > most else ""
-    return "[" + ", ".join(map(str, names[:most])) + more + "]"

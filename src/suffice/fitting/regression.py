@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from suffice.fitting.inputs import finite_rows
-from suffice.sources import Block, Source
+from suffice.fitting.inputs import finite_rows, is_float32
+from suffice.sources import Block, Source, as_source
 from suffice.statistics.moments.full import Moments
 
 Floats = NDArray[np.float64]
@@ -28,9 +28,10 @@ class Regressor(RegressorMixin):
         Returns
         -------
         array of shape (rows,) or (rows, targets)
+            In float32 where the rows are.
         """
         model: Any = self
-        found: NDArray[np.float64] = model._apply(X, model._predicted)
+        found: NDArray[np.float64] = model._apply_in_dtype(X, model._predicted)
         return found
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -50,7 +51,8 @@ class Regressor(RegressorMixin):
             Averaged over the targets.
         """
         if not isinstance(X, Source):
-            return float(super().score(X, y, sample_weight))
+            rows = as_source(X) if is_float32(X) else X  # a source's predictions are in float64
+            return float(super().score(rows, y, sample_weight))
         model: Any = self
         model._check_scored(X, y, sample_weight)
 

@@ -95,6 +95,7 @@ class RunningFit:
     def _begin(self) -> None:
         self.model._validate_params()
         self.model._take_names(self.part)
+        self.model._take_target_names(self.part, None, reset=True)
         self.model._take_target(self.part, reset=True)
         self._running.start()
 

@@ -193,6 +193,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         self.exact = exact
         self.n_jobs = n_jobs
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
     # --- fitting --------------------------------------------------------------------------
 
     def _weighs_by_priors(self) -> bool:
@@ -378,7 +383,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, SourceTransfor
         scalings = self.scalings_[:, : self._n_features_out]
         project = partial(_projected, centre=self.xbar_, scalings=scalings)
         if not isinstance(X, Source):
-            return _wrap_data_with_container("transform", self._apply(X, project), X, self)
+            return _wrap_data_with_container("transform", self._apply_in_dtype(X, project), X, self)
         self._check_names(X)
         labels = [str(name) for name in self.get_feature_names_out()]
         names = self._names_of_source(labels)

@@ -32,6 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.bayes.priors.coefficients import CoefficientPrior
 from suffice.engines.workers import one_blas_thread
+from suffice.fitting.inputs import in_dtype_of
 from suffice.fitting.one_pass import Solved
 from suffice.fitting.trace import Trace
 from suffice.linear.bayesian.evidence import (
@@ -337,7 +338,7 @@ class BayesianLinearRegression(LeastSquaresModel):
         if not return_std:
             return super().predict(X)
         mean, variance = self._with_variance(X).T
-        return mean.copy(), np.sqrt(self._noise().mean * variance)
+        return in_dtype_of(X, mean.copy()), in_dtype_of(X, np.sqrt(self._noise().mean * variance))
 
     def predict_interval(self, X: Any, confidence: float = 0.95) -> NDArray[np.float64]:
         """Where new targets lie with a given probability.

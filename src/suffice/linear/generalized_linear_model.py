@@ -339,7 +339,7 @@ default="auto"
             1 less the deviance over that of the target's mean.
         """
         check_is_fitted(self)
-        source = self._training_source(X, y, sample_weight, reset=False)
+        source = self._checked_source(X, y, sample_weight, reset=False)
         return explained_deviance(self, source)
 
     # --- inference ----------------------------------------------------------------------------

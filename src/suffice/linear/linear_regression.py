@@ -44,7 +44,7 @@ class LinearRegression(LeastSquaresModel):
     n_jobs : int, optional
         Threads; by default what `suffice.config` says.  Does not change the result.
     positive : bool, default=False
-        Not supported: True raises.
+        No coefficient may be negative.  Needs the moments of all columns.
     solver : {"auto", "gd", "sgd"}, default="auto"
         The normal equations; or gradient descent by all rows at once ("gd") or by a few
         ("sgd"), which keep no statistic.
@@ -72,7 +72,7 @@ class LinearRegression(LeastSquaresModel):
     intercept_ : float or array of shape (targets,)
     rank_ : int
         Number of independent columns; below the number of columns, the solution of
-        smallest norm was taken.
+        smallest norm was taken.  Absent with `positive`.
     statistics_ : Moments
         Moments of the columns, then the targets.
     certificate_ : Certificate
@@ -104,7 +104,7 @@ class LinearRegression(LeastSquaresModel):
         "random_state": ["random_state"],
         "exact": ["boolean"],
     }
-    _refit_parameters = ("fit_intercept",)
+    _refit_parameters = ("fit_intercept", "positive")
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.linear.least_squares.base import LeastSquaresModel
 from suffice.linear.least_squares.many_penalties import checked_alphas
+from suffice.linear.least_squares.non_negative import solve_non_negative
 from suffice.linear.least_squares.solve import solve
 from suffice.linear.solvers.gradient_descent import CONSTRAINTS, SOLVERS
 from suffice.numerics.double_double import Array
@@ -72,7 +73,7 @@ class Ridge(LeastSquaresModel):
         Any of scikit-learn's names is accepted; the solution does not depend on it.  "gd" and
         "sgd" are gradient descent by all rows at once, or by a few, which keep no statistic.
     positive : bool, default=False
-        Not supported: True raises.
+        No coefficient may be negative.  Needs the moments of all columns.
     random_state : int, RandomState or None, default=None
         Of the order in which "sgd" visits the rows.
     batch_size : int, default=1
@@ -97,7 +98,7 @@ class Ridge(LeastSquaresModel):
     coef_ : array of shape (columns,) or (targets, columns)
     intercept_ : float or array of shape (targets,)
     rank_ : int
-        Number of independent columns of the penalised problem.
+        Number of independent columns of the penalised problem; absent with `positive`.
     statistics_ : Moments
         Moments of the columns, then the targets.
     certificate_ : Certificate
@@ -128,7 +129,7 @@ class Ridge(LeastSquaresModel):
         "standardize": ["boolean"],
         "exact": ["boolean"],
     }
-    _refit_parameters = ("alpha", "fit_intercept", "standardize")
+    _refit_parameters = ("alpha", "fit_intercept", "positive", "standardize")
 
     def __init__(
         self,
@@ -196,9 +197,10 @@ class Ridge(LeastSquaresModel):
         alphas = checked_alphas(alphas)
         equations = self._equations(self.statistics_)
         scale = self._penalty_scale(equations.x_variance)
+        solver = solve_non_negative if self.positive else solve
         coefs, intercepts, digits = [], [], []
         for alpha in alphas:
-            solution = solve(equations, scale * alpha)
+            solution = solver(equations, scale * alpha)
             digits.append(solution.digits)
             coefs.append(solution.coef.round().T.reshape(self.coef_.shape))
             intercepts.append(self._shaped(solution.intercept.round()))

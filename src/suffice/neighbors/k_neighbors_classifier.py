@@ -23,6 +23,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import StrOptions
 
 from suffice.fitting.classification import Classifier, labels_of
+from suffice.fitting.inputs import in_dtype_of
 from suffice.neighbors.base import NeighborsModel
 from suffice.neighbors.search.answers import Weights, neighbor_weights
 from suffice.neighbors.search.choose import Floats, Integers
@@ -126,6 +127,7 @@ class KNeighborsClassifier(MultiOutputMixin, Classifier, NeighborsModel):
     _target_checks = {"multi_output": True, "y_numeric": False}
 
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
+        passed = y
         if _is_a_column(y):
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected. Please change the "
@@ -134,7 +136,9 @@ class KNeighborsClassifier(MultiOutputMixin, Classifier, NeighborsModel):
                 stacklevel=2,
             )
             y = [row[0] for row in y] if isinstance(y, list | tuple) else np.asarray(y).ravel()
-        return super()._training_source(X, y, sample_weight, reset)
+        source = super()._training_source(X, y, sample_weight, reset)
+        self._take_target_names(source, passed, reset)
+        return source
 
     def _targets(self, block: Block) -> NDArray[Any]:
         y = block.y
@@ -216,7 +220,7 @@ class KNeighborsClassifier(MultiOutputMixin, Classifier, NeighborsModel):
         -------
         array of shape (rows, classes), or a list of one for each target
         """
-        shares = self._shares(X)
+        shares = [in_dtype_of(X, share) for share in self._shares(X)]
         return shares if self.outputs_2d_ else shares[0]
 
     def _all_classes(self) -> list[NDArray[Any]]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin
 from sklearn.utils._param_validation import StrOptions
 
+from suffice.fitting.inputs import in_dtype_of
 from suffice.fitting.regression import Regressor
 from suffice.neighbors.base import NeighborsModel
 from suffice.neighbors.search.answers import Weights, neighbor_weights
@@ -146,7 +147,7 @@ class KNeighborsRegressor(MultiOutputMixin, Regressor, NeighborsModel):
         -------
         array of shape (rows,) or (rows, targets)
         """
-        return np.concatenate(self._over_nearest(X, self._mean))
+        return in_dtype_of(X, np.concatenate(self._over_nearest(X, self._mean)))
 
     def _predicted(self, rows: Any) -> NDArray[np.float64]:
         return self.predict(QueryBlocks(rows))

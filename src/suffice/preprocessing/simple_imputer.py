@@ -126,6 +126,7 @@ class SimpleImputer(Transformer):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.allow_nan = is_missing(self.missing_values)
         return tags
 

@@ -151,7 +151,7 @@ def dressed(bare: Any, prepared: Any) -> Any:
     """An estimator, given what another took from the rows beyond their statistic."""
     names = ["n_features_in_", "feature_names_in_"]
     if type(bare) is type(prepared):
-        names += saved_private(type(prepared))  # type: ignore[arg-type]
+        names += ["target_names_in_", *saved_private(type(prepared))]  # type: ignore[arg-type]
     for name in names:
         if name in vars(prepared):
             setattr(bare, name, vars(prepared)[name])

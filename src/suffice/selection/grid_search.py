@@ -12,6 +12,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import indexable
 
 from suffice.fitting.all_or_nothing import all_or_nothing
+from suffice.fitting.inputs import take_names
 from suffice.selection.candidates import prepared
 from suffice.selection.folds_in_one_pass import ScikitLearns
 from suffice.selection.sklearn_parts import (
@@ -145,7 +146,6 @@ class GridSearchCV(model_selection.GridSearchCV):
             began = time.time()
             self.best_estimator_ = search.best(search.candidates[self.best_index_])
             self.refit_time_ = time.time() - began
-            if hasattr(self.best_estimator_, "feature_names_in_"):
-                self.feature_names_in_ = self.best_estimator_.feature_names_in_
+            take_names(self, self.best_estimator_)
         self.scorer_ = scorers_by_name(scorer) if is_multimetric(scorer) else scorer
         self.cv_results_ = results

@@ -194,11 +194,10 @@ class NaiveBayes(Classifier, OnePass):
         text = self._takes_text and is_table(X) and 0 not in getattr(X, "shape", ())
         check = partial(text_source, self) if text else super()._training_source
         found = None if isinstance(X, Source) else with_filled(y, self.unlabelled)
-        if found is None:
-            return check(X, y, sample_weight, reset)
-        filled, labels = found
-        source: Any = check(X, filled, sample_weight, reset)
-        source.y = labels
+        source: Any = check(X, y if found is None else found[0], sample_weight, reset)
+        self._take_target_names(source, y, reset)
+        if found is not None:
+            source.y = found[1]
         return source
 
     def _labels(self, block: Block) -> NDArray[Any]:

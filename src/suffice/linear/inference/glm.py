@@ -18,7 +18,7 @@ from suffice.linear.glm.goodness_of_fit import MOST_INFORMATION
 from suffice.linear.glm.loss import GeneralizedLoss
 from suffice.linear.inference.laplace import Laplace, Prediction, prediction
 from suffice.linear.inference.sandwich import Bread, RowScores, estimated
-from suffice.linear.inference.summary import PENALISED, Summary, column_names
+from suffice.linear.inference.summary import PENALISED, Summary, column_names, target_name
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source
 
@@ -56,6 +56,7 @@ def summarize_glm(
         known,
         level,
         FOOTER,
+        target=target_name(model),
         detail=f": {family}, link {link}",
         n=good.weight,
         df_model=good.n_parameters - laplace.intercept,

@@ -30,7 +30,7 @@ from scipy import sparse, stats
 from suffice.fitting.regression import as_columns
 from suffice.linear.inference.hypothesis_tests import wald
 from suffice.linear.inference.sandwich import Bread, RowScores, check_weight, estimated
-from suffice.linear.inference.summary import Summary, column_names
+from suffice.linear.inference.summary import Summary, column_names, target_name
 from suffice.linear.inference.uncertainty import Uncertainty, without_noise
 from suffice.linear.least_squares.normal_equations import NormalEquations
 from suffice.linear.least_squares.solve import LeastSquaresSolution, solve
@@ -68,6 +68,11 @@ def summarize_fit(
     clusters : optional
     weights : {"frequency", "precision"}
     """
+    if model.positive:
+        raise ValueError(
+            "with positive=True coefficients end at zero, and standard errors, tests and intervals "
+            "of least squares do not hold: refit with positive=False, or resample the rows"
+        )
     equations = model._equations(model.statistics_)
     n, log_weights = _rows(model, cov, source, weights, equations.weight)
     solution = solve(equations, np.zeros(model.n_features_in_))
@@ -93,7 +98,8 @@ def summarize_fit(
         known,
         level,
         FOOTER,
-        targets=tuple(f"y{i}" for i in range(estimates.shape[1])) if several else (),
+        target=target_name(model),
+        targets=_targets(model, estimates.shape[1]) if several else (),
         n=n,
         df_model=rank,
         n_parameters=rank + intercept,
@@ -147,6 +153,11 @@ def _notes(
             "log L, AIC and BIC need the weights of the rows: "
             "summary(weights='precision', X=X, y=y, sample_weight=weight)"
         )
+
+
+def _targets(model: Any, n: int) -> tuple[str, ...]:
+    """What several targets are called."""
+    return getattr(model, "target_names_in_", tuple(f"y{i}" for i in range(n)))
 
 
 def _goodness(

@@ -40,7 +40,7 @@ from suffice.linear.inference.sandwich import (
     check_weight,
     estimated,
 )
-from suffice.linear.inference.summary import PENALISED, Summary, column_names
+from suffice.linear.inference.summary import PENALISED, Summary, column_names, target_name
 from suffice.linear.solvers.losses import COMPILED_FROM, Logistic, Softmax
 from suffice.linear.solvers.objective import Objective
 from suffice.linear.solvers.sample import FirstLook, first_look_pass, stride_of
@@ -82,6 +82,9 @@ def summarize_logistic(
     L, k, L0 = known.log_likelihood, known.n_parameters, known.null_log_likelihood
     fitted = tuple(map(str, fitted_classes(model)))
     df_model = k - (len(model.classes_) - 1) * intercept
+    positive = " = ".join(filter(None, (target_name(model), fitted[0])))
+    # Parameters under a penalty are not all free.
+    criteria = dict.fromkeys(("aic", "bic", "df_residual") if known.penalised else (), np.nan)
     lr = 2 * (L - L0) if intercept and not known.penalised else np.nan
     return Summary(
         "logistic regression",
@@ -92,7 +95,7 @@ def summarize_logistic(
         FOOTER,
         targets=fitted if several else (),
         target_kind="class",
-        detail="" if several else f" of {fitted[0]}",
+        target=target_name(model) if several else positive,
         n=known.weight,
         df_model=df_model,
         n_parameters=k,
@@ -104,8 +107,7 @@ def summarize_logistic(
         r2_mcfadden=1 - L / L0,
         lr=lr,
         lr_p=float(stats.chi2.sf(lr, df_model)) if df_model else np.nan,
-        # Parameters under a penalty are not all free.
-        **(dict.fromkeys(("aic", "bic", "df_residual"), np.nan) if known.penalised else {}),
+        **criteria,
     )
 
 

@@ -64,6 +64,8 @@ class Summary:
         With an `uncertainty` of each target, or of all together, one after the other.
     footer : str
         What is printed below the table: numbers by their names, in the syntax of `str.format`.
+    target : str
+        What the title calls the target, or the class of it, that all of the table is about.
     detail : str
         What the title says beside the kind.
     target_kind : str
@@ -75,7 +77,8 @@ class Summary:
     ----------
     names : tuple of str
     targets : tuple of str
-        What the columns of two-dimensional arrays stand for; empty if there is one only.
+        What the columns of two-dimensional arrays stand for, targets by their names where these
+        are known; empty if there is one only.
     coef, std_err, ratio, p, lower, upper : arrays
         Estimate, standard error, their ratio (also as `t` or `z`), two-sided p value,
         confidence interval.
@@ -124,11 +127,12 @@ class Summary:
         log_likelihood: Any,
         targets: tuple[str, ...] = (),
         target_kind: str = "target",
+        target: str = "",
         detail: str = "",
         notes: tuple[str, ...] = (),
         **numbers: Any,
     ) -> None:
-        self._kind, self._detail, self._footer = kind, detail, footer
+        self._kind, self._target, self._detail, self._footer = kind, target, detail, footer
         self._target_kind, self.targets, self.names = target_kind, targets, names
         self.notes = (UNDETERMINED, *notes) if uncertainty.is_open.any() else notes
         self.uncertainty, self.coef = uncertainty, estimates
@@ -256,8 +260,8 @@ class Summary:
             for row in rows
         ]
         rule = "-" * len(lines[0])
-        title = self._kind.capitalize() + self._detail
-        title += f" of {self.targets[k]}" if self.targets else ""
+        what = " = ".join(filter(None, (self._target, *self.targets[k : k + 1])))
+        title = self._kind.capitalize() + (f" of {what}" if what else "") + self._detail
         return "\n".join([title, rule, *lines, rule, *self._facts(k)])
 
     def _facts(self, k: int) -> list[str]:
@@ -324,6 +328,12 @@ def column_names(model: Any, intercept: bool) -> tuple[str, ...]:
     if names is None:
         names = [f"x{j}" for j in range(model.n_features_in_)]
     return (*(("intercept",) if intercept else ()), *map(str, names))
+
+
+def target_name(model: Any) -> str:
+    """What a model's only target is called, "" if nobody said."""
+    names: tuple[str, ...] = getattr(model, "target_names_in_", ())
+    return names[0] if len(names) == 1 else ""
 
 
 def checked_level(level: float) -> float:

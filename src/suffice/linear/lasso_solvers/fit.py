@@ -33,7 +33,6 @@ class CoordinateDescentMinimiser:
     A model says its `_strength`.
     """
 
-    takes_positive = True
     refines = False
 
     def wants_moments(self, model: Any, source: Source) -> bool | None:

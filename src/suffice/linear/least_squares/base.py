@@ -57,13 +57,10 @@ class Minimiser(Protocol):
 
     Attributes
     ----------
-    takes_positive : bool
-        Whether coefficients may be asked not to be negative.
     refines : bool
         Whether a pass over the residuals of its solution leads to a better one.
     """
 
-    takes_positive: bool
     refines: bool
 
     def wants_moments(self, model: Any, source: Source) -> bool | None:
@@ -126,14 +123,6 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
         tags.input_tags.sparse = True
         return tags
 
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        if self.positive and not self._minimiser.takes_positive:
-            raise ValueError(
-                f"{type(self).__name__} has no solver for positive=True; use positive=False, or "
-                "scipy.optimize.nnls for coefficients that must not be negative"
-            )
-
     # --- fitting --------------------------------------------------------------------------
 
     def _passes(self, source: Source) -> Passes:
@@ -148,7 +137,7 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
         self, moments: Moments, learned: Callable[[], Any], sparse: bool
     ) -> Generator[Request, Any, Solved | None]:
         """A solution from float64 moments and a pass over its residuals, where that suffices."""
-        if self._wants_more_digits(moments) or not self._minimiser.refines:
+        if self.positive or self._wants_more_digits(moments) or not self._minimiser.refines:
             return None
         equations = self._equations(moments)
         about = yield from about_its_solution(self._solve_each, equations, sparse, learned)
@@ -174,7 +163,7 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
 
     def _leaves_one_out(self, source: Source) -> bool:
         penalised_alike = not getattr(self, "standardize", False)
-        linear = self._has_leverages and penalised_alike and not source.sparse
+        linear = self._has_leverages and penalised_alike and not (source.sparse or self.positive)
         return linear and self._joins_folds(source)
 
     def _leave_one_out_of_block(self) -> Callable[[Block], Array]:

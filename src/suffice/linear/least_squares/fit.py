@@ -4,7 +4,9 @@
 * fewer rows than columns, and many columns: the rows' side
   (`suffice.linear.least_squares.more_columns_than_rows`);
 * too many columns for their moments and too many rows for the rows' side: conjugate
-  gradients (`suffice.linear.least_squares.conjugate_gradients`).
+  gradients (`suffice.linear.least_squares.conjugate_gradients`);
+* no negative coefficients: an active set, from the moments
+  (`suffice.linear.least_squares.non_negative`).
 
 Or by the user: `solver="gd"` and `"sgd"` descend along gradients, for those who want to see it.
 """
@@ -20,6 +22,7 @@ from suffice.fitting.certificate import Certificate, rounded_down
 from suffice.fitting.one_pass import Solved
 from suffice.fitting.regression import Line
 from suffice.fitting.requests import Found, Gather, Passes
+from suffice.linear.least_squares import non_negative
 from suffice.linear.least_squares.by_gradient_descent import squared_descent
 from suffice.linear.least_squares.conjugate_gradients import conjugate_gradients
 from suffice.linear.least_squares.many_penalties import lines_of
@@ -38,13 +41,16 @@ from suffice.statistics.moments.full import Moments
 class LeastSquaresMinimiser:
     """Least squares, perhaps with a squared penalty; see `Minimiser` in the base."""
 
-    takes_positive = False
     refines = True
 
     def wants_moments(self, model: Any, source: Source) -> bool | None:
+        if model.positive:
+            return non_negative.needs_moments(model, source)
         return False if _descends(model) else None
 
     def from_moments(self, model: Any, moments: Moments, final: bool) -> Solved | None:
+        if model.positive:
+            return non_negative.from_moments(model, moments, final)
         solved: Solved | None = model._from_equations(
             model._equations(moments), solve if final else solve_if_accurate
         )
@@ -56,7 +62,12 @@ class LeastSquaresMinimiser:
         return _on_rows(model) if few_rows else _by_conjugate_gradients(model, source)
 
     def lines(self, models: Sequence[Any], moments: Moments) -> list[Line] | None:
-        return lines_of(models, moments)
+        free = lines_of([model for model in models if not model.positive], moments)
+        bound = non_negative.lines([model for model in models if model.positive], moments)
+        if free is None or bound is None:
+            return None
+        rest = iter(free), iter(bound)
+        return [next(rest[model.positive]) for model in models]
 
     def n_iter(self, model: Any) -> int:
         return len(model.trace_)

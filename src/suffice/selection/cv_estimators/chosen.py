@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from suffice.fitting.certificate import Certificate
+from suffice.fitting.inputs import in_dtype_of, is_float32, take_names
 from suffice.numerics.double_double import Array
-from suffice.sources import Source
+from suffice.sources import Source, as_source
 from suffice.sources.memory.frames import is_frame
 
 
@@ -39,9 +40,7 @@ class ChosenModel(RegressorMixin, BaseEstimator):
         """Be the model that was chosen."""
         self.coef_, self.intercept_ = best.coef_, best.intercept_
         self.certificate_, self.n_features_in_ = best.certificate_, best.n_features_in_
-        self.__dict__.pop("feature_names_in_", None)
-        if hasattr(best, "feature_names_in_"):
-            self.feature_names_in_ = best.feature_names_in_
+        take_names(self, best)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict the target, by the model that was chosen.
@@ -61,7 +60,7 @@ class ChosenModel(RegressorMixin, BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)
             return np.asarray(self.best_estimator_.predict(X))
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric")
-        return np.asarray(X @ self.coef_.T + self.intercept_)
+        return in_dtype_of(X, np.asarray(X @ self.coef_.T + self.intercept_))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R² of the model that was chosen.
@@ -76,4 +75,5 @@ class ChosenModel(RegressorMixin, BaseEstimator):
         if isinstance(X, Source):
             check_is_fitted(self)
             return float(self.best_estimator_.score(X, y, sample_weight))
-        return float(super().score(X, y, sample_weight))
+        rows = as_source(X) if is_float32(X) else X  # a source's predictions are in float64
+        return float(super().score(rows, y, sample_weight))

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.fitting.all_or_nothing import all_or_nothing
 from suffice.fitting.certificate import Certificate
+from suffice.fitting.inputs import take_names
 from suffice.linear.logistic_regression import METHODS, LogisticRegression
 from suffice.numerics.double_double import Array
 from suffice.selection.strategy import plan, readable_again
@@ -190,6 +191,9 @@ random_state
             )
         search.score_weight = sample_weight
         self._choose(search, search.run())
+        if hasattr(models[0], "target_names_in_"):  # who saw the target as it was passed
+            names = models[0].target_names_in_
+            self.target_names_in_ = self.best_estimator_.target_names_in_ = names
         self.passes_ = search.passes
         return self
 
@@ -232,9 +236,7 @@ random_state
         self.best_estimator_, self.certificate_ = best, best.certificate_
         self.classes_, self.coef_, self.intercept_ = best.classes_, best.coef_, best.intercept_
         self.n_features_in_ = best.n_features_in_
-        self.__dict__.pop("feature_names_in_", None)
-        if hasattr(best, "feature_names_in_"):
-            self.feature_names_in_ = best.feature_names_in_
+        take_names(self, best)
 
     def _mean_of_best(self, fitted: NDArray[Any]) -> LogisticRegression:
         """The mean of the models that were best in each fold."""

@@ -96,6 +96,16 @@ def plain_array(values: Any) -> tuple[NDArray[Any], tuple[str, ...] | None]:
     return labels(values, kind_of(values.type)), None
 
 
+def target_names(y: Any) -> tuple[str, ...] | None:
+    """What a target's columns are called; None unless each has a text for a name."""
+    package, names = library(y), [getattr(y, "name", None)]
+    if package not in {"pandas", "polars", "pyarrow"}:
+        return None
+    if type(y).__name__ in {"DataFrame", "Table", "RecordBatch"}:
+        names = list(y.schema.names if package == "pyarrow" else y.columns)
+    return tuple(map(str, names)) if all(n and isinstance(n, str) for n in names) else None
+
+
 def _split_columns(frame: Any, package: str) -> tuple[list[Any], tuple[str, ...]]:
     if package == "pandas":
         columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
