@@ -144,7 +144,7 @@ def model_lines(model: Any, path: str) -> list[Any]:
         facts.append(("classes", shown(np.asarray(document["classes"]).tolist())))
     statistic = document["statistic"]
     if statistic is None:
-        facts.append(("statistic", "none was kept: it would be too large"))
+        facts.append(("statistic", "none was kept"))
     else:
         facts.append(
             (

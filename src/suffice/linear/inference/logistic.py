@@ -84,7 +84,8 @@ def summarize_logistic(
     df_model = k - (len(model.classes_) - 1) * intercept
     positive = " = ".join(filter(None, (target_name(model), fitted[0])))
     # Parameters under a penalty are not all free.
-    criteria = dict.fromkeys(("aic", "bic", "df_residual") if known.penalised else (), np.nan)
+    unknown = ("aic", "bic", "df_residual") if known.penalised else ()
+    criteria: dict[str, Any] = dict.fromkeys(unknown, np.nan)
     lr = 2 * (L - L0) if intercept and not known.penalised else np.nan
     return Summary(
         "logistic regression",

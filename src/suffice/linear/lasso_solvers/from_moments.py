@@ -230,16 +230,8 @@ class OneTarget:
             scatter = rounded(e.x_scatter)[support]
             share = l1 * (np.sqrt(e.x_magnitude[support]) / scatter)[:, None] / 2
             y_magnitude = np.square(np.sqrt(y_magnitude) + share.max(axis=0))
-        return replace(
-            e,
-            A=e.A[np.ix_(support, support)],
-            B=B if isinstance(e.A, DoubleDouble) else B.round(),
-            x_mean=e.x_mean[support],
-            x_magnitude=e.x_magnitude[support],
-            x_square=e.x_square[support],
-            x_scatter=e.x_scatter[support],
-            y_magnitude=y_magnitude,
-        )
+        sides = B if isinstance(e.A, DoubleDouble) else B.round()
+        return replace(e.of_columns(support), B=sides, y_magnitude=y_magnitude)
 
     def _slopes(self, coefs: Array, sizes: Array) -> tuple[Array, Array]:
         """xⱼ·(y − Xθ) of each θ, and a bound on its error, that of the moments included.

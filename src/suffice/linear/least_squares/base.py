@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
+from suffice.fitting.certificate import with_penalty
 from suffice.fitting.one_pass import LARGEST_KEPT_STATISTIC, OnePass, Solved
 from suffice.fitting.regression import Line, Regressor, as_columns
 from suffice.fitting.requests import Passes, Request
@@ -179,6 +180,10 @@ class LeastSquaresModel(MultiOutputMixin, Regressor, OnePass):
         if not final and self._wants_more_digits(moments):
             return None
         return self._minimiser.from_moments(self, moments, final)
+
+    def _minimised(self) -> str:
+        """What is minimised, in words."""
+        return with_penalty("the squared error", "α", self._alphas(self._n_targets()))
 
     def _from_equations(self, equations: NormalEquations, solver: Any) -> Solved | None:
         """Set the parameters by the normal equations; None where the solver gives none."""

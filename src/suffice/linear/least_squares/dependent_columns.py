@@ -97,16 +97,11 @@ def _columns_as_targets(e: NormalEquations, free: Indices, dependent: Indices) -
         )
 
     return replace(
-        e,
-        A=A[np.ix_(free, free)],
+        e.of_columns(free),
         B=np.hstack([rounded(e.B)[free], A[np.ix_(free, dependent)]]),
         total=beside(e.total, np.diagonal(A)[dependent]),
-        x_mean=e.x_mean[free],
         y_mean=beside(e.y_mean, e.x_mean[dependent]),
-        x_magnitude=e.x_magnitude[free],
         y_magnitude=np.concatenate([e.y_magnitude, e.x_magnitude[dependent]]),
-        x_square=e.x_square[free],
-        x_scatter=e.x_scatter[free],
     )
 
 

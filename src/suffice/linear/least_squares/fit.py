@@ -70,7 +70,7 @@ class LeastSquaresMinimiser:
         return [next(rest[model.positive]) for model in models]
 
     def n_iter(self, model: Any) -> int:
-        return len(model.trace_)
+        return sum(model.trace_.accepted)
 
 
 def _descends(model: Any) -> bool:
@@ -106,7 +106,7 @@ def _by_descent(model: Any, source: Source) -> Passes:
     model._fitted_intercept = model.fit_intercept
     model.__dict__.pop("rank_", None)
     model._set_line(coef, intercept)
-    return Found({}, gradient_descent.certificate(found, options))
+    return Found({}, gradient_descent.certificate(found, options, model._minimised()))
 
 
 def adopted(model: Any, solution: LeastSquaresSolution) -> Solved:
@@ -117,18 +117,7 @@ def adopted(model: Any, solution: LeastSquaresSolution) -> Solved:
     if solution.rank is not None:
         model.rank_ = solution.rank
     objective = float(np.sum(solution.objective.round()))
-    return Solved(certificate(solution, coef.shape[1], minimised(model)), objective)
-
-
-def minimised(model: Any) -> str:
-    """What a model minimises, for its certificate."""
-    alphas = model._alphas(model._n_targets())
-    if not alphas.any():
-        return "the squared error"
-    low, high = alphas.min(), alphas.max()
-    strength = f"α = {low:g}" if low == high else f"α from {low:g} to {high:g}"
-    on = " on the scaled columns" if getattr(model, "standardize", False) else ""
-    return f"the squared error with the penalty {strength}{on}"
+    return Solved(certificate(solution, coef.shape[1], model._minimised()), objective)
 
 
 def certificate(solution: LeastSquaresSolution, n_columns: int, objective: str) -> Certificate:

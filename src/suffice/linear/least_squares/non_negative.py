@@ -19,7 +19,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.one_pass import LARGEST_KEPT_STATISTIC, Solved
@@ -79,7 +78,7 @@ def from_moments(model: Any, moments: Moments, final: bool) -> Solved | None:
     model._set_line(solution.coef.round().T, solution.intercept.round())
     model.__dict__.pop("rank_", None)
     value = float(np.sum(solution.objective.round()))
-    return Solved(_certificate(solution), value)
+    return Solved(_certificate(solution, model._minimised()), value)
 
 
 def lines(models: Sequence[Any], moments: Moments) -> list[Line] | None:
@@ -134,7 +133,7 @@ def _of_one_target(
     inside = active_set(rounded(scaled.A), scaled.B.hi[:, 0], conditions.usable)
     for _ in range(MOST_CORRECTIONS):
         support = scaled.active[inside]
-        solution = solver(_restricted(equations, support), penalty[support])
+        solution = solver(equations.of_columns(support), penalty[support])
         if solution is None:
             return None
         found = solution
@@ -195,22 +194,9 @@ class Conditions:
         return np.where(counts, (off + error) / np.where(counts, terms, 1.0), 0.0), certain.all()
 
 
-def _restricted(equations: NormalEquations, support: NDArray[np.intp]) -> NormalEquations:
-    """The equations of some columns alone."""
-    return replace(
-        equations,
-        A=equations.A[np.ix_(support, support)],
-        B=equations.B[support],
-        x_mean=equations.x_mean[support],
-        x_magnitude=equations.x_magnitude[support],
-        x_square=equations.x_square[support],
-        x_scatter=equations.x_scatter[support],
-    )
-
-
-def _certificate(solution: LeastSquaresSolution) -> Certificate:
+def _certificate(solution: LeastSquaresSolution, minimised: str) -> Certificate:
     violation = solution.stationarity
-    claim = "the minimiser of the squared error without negative coefficients, "
+    claim = f"the minimiser of {minimised} without negative coefficients, "
     claim += f"every condition of it to {violation:.1e} of its terms"
     measures = {
         "kkt": violation,

@@ -127,6 +127,18 @@ class NormalEquations:
             remainder=None if self.remainder is None else self.remainder.for_target(one),
         )
 
+    def of_columns(self, some: NDArray[np.intp]) -> NormalEquations:
+        """The equations of some columns alone."""
+        return replace(
+            self,
+            A=self.A[np.ix_(some, some)],
+            B=self.B[some],
+            x_mean=self.x_mean[some],
+            x_magnitude=self.x_magnitude[some],
+            x_square=self.x_square[some],
+            x_scatter=self.x_scatter[some],
+        )
+
     @property
     def y_deviation(self) -> Array:
         """Deviations of the targets, from their means if there is an intercept."""

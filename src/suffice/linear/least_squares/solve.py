@@ -83,13 +83,13 @@ class LeastSquaresSolution:
     intercept: DoubleDouble
     residual: DoubleDouble
     objective: DoubleDouble
-    rank: int | None
-    condition: float
-    error: float
-    coefficient_digits: float
     stationarity: float
     method: str
     proved: bool
+    rank: int | None = None
+    condition: float = np.nan
+    error: float = np.nan
+    coefficient_digits: float = np.nan
 
     @property
     def digits(self) -> float:
