@@ -98,10 +98,10 @@ def with_penalty(loss: str, name: str, strength: Any) -> str:
     >>> with_penalty("the squared error", "α", 0.0)
     'the squared error'
     """
-    different = np.unique(strength)
-    if len(different) > 1:
+    low, high = float(np.min(strength)), float(np.max(strength))
+    if low != high:
         return f"{loss} with its penalties"
-    return f"{loss} with the penalty {name} = {different[0]:g}" if different.any() else loss
+    return f"{loss} with the penalty {name} = {low:g}" if low else loss
 
 
 def digits_within(error: float) -> float:

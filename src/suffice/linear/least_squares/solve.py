@@ -169,23 +169,23 @@ def _error_bound(
         terms = terms + np.outer(units, (both @ amplified) @ terms / shrink)
     residue = factor.residue * np.abs(x.hi).max(axis=0)
     bound[independent] = amplified @ terms
-    of_sides = np.zeros_like(size)
+    bound += residue
+    shift = residue * np.abs(scaled.centre.hi).sum()
+    away = np.abs(along[independent]) if along.any() else None
+    if away is not None:
+        # A⁻¹ x̄ is itself known up to the share that shrinks.
+        shift = shift + (2 - shrink) * (away @ G) @ terms
+    of_sides: Any = None
     if scaled.penalty_error is not None:
         whole = np.abs(scaled.from_start(x).hi[independent])
         of_sides = scaled.penalty_error[independent, None] * whole
-    rows: Any = 0.0
     if (rest := scaled.remainder) is not None:
-        of_sides = of_sides + rest.product_error[independent]
-        rows = 2 * rest.row_error
-        bound[independent] += np.outer(np.sqrt(np.diagonal(inverse)), rows)
-    bound[independent] += 2 * (inverse @ of_sides)
-    bound += residue
-    shift = residue * np.abs(scaled.centre.hi).sum()
-    if along.any():
-        # A⁻¹ x̄ is itself known up to the share that shrinks.
-        shift = shift + (2 - shrink) * (np.abs(along[independent]) @ G) @ terms
-        shift = shift + 2 * np.abs(along[independent]) @ of_sides
-        shift = shift + np.sqrt(abs(float(scaled.centre.hi @ along))) * rows
+        of_sides = rest.product_error[independent] + (0 if of_sides is None else of_sides)
+        bound[independent] += np.outer(np.sqrt(np.diagonal(inverse)), 2 * rest.row_error)
+        shift = shift + np.sqrt(abs(float(scaled.centre.hi @ along))) * 2 * rest.row_error
+    if of_sides is not None:
+        bound[independent] += 2 * (inverse @ of_sides)
+        shift = shift if away is None else shift + 2 * away @ of_sides
     return bound, shift, float(np.sqrt(norm(A) * norm(inverse)))
 
 

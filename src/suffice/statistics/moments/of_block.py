@@ -121,11 +121,9 @@ def mean_and_scatter(gram: Array, centre: Array, floor: Array) -> tuple[DoubleDo
     sums, total = gram[..., :-1, -1], gram[..., -1:, -1]
     offset = sums / total
     squares = np.diagonal(gram, axis1=-2, axis2=-1)[..., :-1]
-    return (
-        DoubleDouble(*two_sum(centre, offset)),
-        gram[..., :-1, :-1] - sums[..., :, None] * offset[..., None, :],
-        joint(squares + floor, sums * offset),
-    )
+    scatter = sums[..., :, None] * offset[..., None, :]
+    np.subtract(gram[..., :-1, :-1], scatter, out=scatter)
+    return DoubleDouble(*two_sum(centre, offset)), scatter, joint(squares + floor, sums * offset)
 
 
 def _subtract(Z: Array, centre: Array, together: int = 32) -> None:
@@ -217,7 +215,8 @@ def _of_sparse(X: Any, Y: Array | None, weight: Array | None, exact: bool) -> Fi
         squares = _sparse_squares(X, w)
     Z = np.ascontiguousarray(pair.hi)
     dense = gram_of(Z.__getitem__, n, Z.shape[1], weight)
-    gram = np.block([[squares, cross], [cross.T, dense]])
+    gram = np.empty((d + Z.shape[1], d + Z.shape[1]))
+    gram[:d, :d], gram[:d, d:], gram[d:, :d], gram[d:, d:] = squares, cross, cross.T, dense
     check_finite(gram)
     longest = int(np.bincount(X.indices, minlength=1).max(initial=0)) + 5
     roundings = max(longest, roundings_of(n, dense.shape[1]))
