@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from suffice.sources import scan
-from suffice.sources.files import csv
+from suffice.sources.files import lines as csv_lines
 
 
 @pytest.fixture(autouse=True, params=[1 << 20, 64], ids=["large chunks", "small chunks"])
 def _chunks(request, monkeypatch):
-    monkeypatch.setattr(csv, "CHUNK_BYTES", request.param)
+    monkeypatch.setattr(csv_lines, "CHUNK_BYTES", request.param)
 
 
 def write(tmp_path, text, name="a.csv"):
@@ -53,8 +53,8 @@ def test_line_ends(read_whole, tmp_path, end, last):
 
 
 def test_old_line_ends_in_a_file_of_many_chunks(read_whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(csv, "CHUNK_BYTES", 64)
-    monkeypatch.setattr(csv, "LONGEST_LINE", 500)
+    monkeypatch.setattr(csv_lines, "CHUNK_BYTES", 64)
+    monkeypatch.setattr(csv_lines, "LONGEST_LINE", 500)
     for header_end in ("\r", "\n"):
         text = "x,y" + header_end + "".join(f"{i},{i}\r" for i in range(1000))
         whole = read_whole(scan(write(tmp_path, text), target="y"))
@@ -162,14 +162,14 @@ def test_what_pandas_writes_is_what_is_read(tmp_path_factory, rows, end):
 def test_a_bad_number_is_named_with_its_place(tmp_path, note):
     rows = "".join(f"{i},{note},1\n" for i in range(300))
     text = f"x,note,y\n{rows}12;5,,1\n"
-    with pytest.raises(ValueError, match=r"Column 'x' of '.*a\.csv' holds '12;5' in row 302 "):
+    with pytest.raises(ValueError, match=r"Column 'x' of '.*a\.csv' holds '12;5' in line 302, "):
         numbers_of(scan(write(tmp_path, text), target="y", features=["x"]))
 
 
 def test_text_later_in_a_column_of_numbers(tmp_path):
-    n_rows = csv.CHUNK_BYTES  # far more than the first chunk, from which types are guessed
+    n_rows = csv_lines.CHUNK_BYTES  # far more than the first chunk, from which types are guessed
     source = scan(write(tmp_path, "x,y\n" + "1.5,2\n" * n_rows + "1.5,two\n"), target="y")
-    words = rf"Column 'y' of .*holds 'two' in row {n_rows + 2} \(the header"
+    words = rf"Column 'y' of .*holds 'two' in line {n_rows + 2}, .*missing=\['two'\]"
     with pytest.raises(ValueError, match=words):
         load_all(source)
 
@@ -182,13 +182,12 @@ def numbers_of(source):
 
 def test_text_where_numbers_are_needed(tmp_path):
     path = write(tmp_path, "x,city,y\n1,Rome,2\n2,Oslo,3\n")
-    words = r"Column 'city' of '.*a.csv' holds 'Rome' in row 2 .*OneHotEncoder"
+    words = r"Column 'city' of '.*a.csv' holds 'Rome' in line 2, .*OneHotEncoder"
     with pytest.raises(ValueError, match=words):
         numbers_of(scan(path, target="y"))
     path = write(tmp_path, "x,when,y\n1,2024-01-01,2\n")
-    with pytest.raises(ValueError, match=r"Column 'when' of '.*a.csv' holds '2024-01-01' in row 2"):
-        numbers_of(scan(path, target="y"))
-    with pytest.raises(ValueError, match=r"Column 'when' of '.*a.csv' holds '2024-01-01' in row 2"):
+    words = r"Column 'when' of '.*a.csv' holds '2024-01-01' in line 2"
+    with pytest.raises(ValueError, match=words):
         scan(path, target="y", features=["x"], weight="when")
 
 
@@ -213,7 +212,7 @@ def test_numbers_in_one_csv_file_and_text_in_another_are_text(tmp_path):
 def test_lines_of_another_length(tmp_path, n_rows):
     for bad, count in (("1", 1), ("1,2,3", 3)):
         path = write(tmp_path, "x,y\n" + "1,2\n" * n_rows + bad + "\n")
-        words = rf"a.csv' has {count} values in row {n_rows + 2} .*but 2 columns"
+        words = rf"a.csv' has {count} values in line {n_rows + 2}, but 2 columns"
         with pytest.raises(ValueError, match=words):
             load_all(scan(path, target="y"))
 

@@ -62,10 +62,9 @@ def test_many_columns_are_not_all_listed(tmp_path):
     assert "'x20'" not in message
 
 
-@pytest.mark.parametrize(("name", "kind"), [("when", "date32"), ("nested", "list<")])
-def test_features_that_are_neither_numbers_nor_text(rides, name, kind):
-    message = error_of(rides, features=["miles", name])
-    assert f"Column {name!r} (feature) of {str(rides)!r} has type {kind}" in message
+def test_features_that_are_neither_numbers_nor_text(rides):
+    message = error_of(rides, features=["miles", "nested"])
+    assert f"Column 'nested' (feature) of {str(rides)!r} has type list<" in message
     assert "accepted are numbers" in message
     assert "and text to be encoded" in message
 
@@ -96,7 +95,7 @@ def test_targets_that_are_neither_numbers_nor_text(rides, name):
 
 
 def test_all_columns_by_default_means_all(rides):
-    assert "Column 'when' (feature)" in error_of(rides, target="fare")
+    assert "Column 'nested' (feature)" in error_of(rides, target="fare")
 
 
 def test_bad_weights_are_named_with_their_row(rides):

@@ -295,9 +295,13 @@ def test_rows_are_known_where_files_tell_them(tmp_path, rides):
 
 def test_reading_csv_once_tells_its_rows(tmp_path, rides):
     source = scan(write_parts(rides, tmp_path, "csv", [9]), features=["miles"])
-    assert source.row_label(12) == "row 12 (counted from 0)"
     assert sum(piece.n_rows for piece in source.pieces()) == source.n_rows == N
-    assert source.row_label(12).endswith(f"which is row 3 of {source.files[1].path!r}")
+
+
+def test_a_row_of_csv_files_is_named_by_its_line_before_they_are_read(tmp_path, rides):
+    source = scan(write_parts(rides, tmp_path, "csv", [9]), features=["miles"])
+    assert source.row_label(2) == f"line 4 of {source.files[0].path!r}"
+    assert source.row_label(12) == f"line 5 of {source.files[1].path!r}"
 
 
 def test_only_needed_columns_are_read(tmp_path, rides, monkeypatch):

@@ -117,6 +117,12 @@ class Source(ABC):
     engine: Any = None
 
     @property
+    def column_kinds(self) -> tuple[str, ...]:
+        """What each feature column is: "number" or "text", and of columns that are handed out as
+        numbers also "bool" and "date" where the source knows it."""
+        return self.kinds or ("number",) * self.n_columns
+
+    @property
     def target_shape(self) -> tuple[int, ...]:
         """Shape of one row's target: () for a number or label, (targets,) for several."""
         return getattr(self, "y", np.empty(0)).shape[1:] if self.has_target else ()
@@ -132,6 +138,43 @@ class Source(ABC):
         if self.n_rows is None:
             self.n_rows = sum(piece.n_rows for piece in self.pieces())
         return self.n_rows
+
+    def split(self, test: float = 0.2, seed: int = 0) -> tuple[Source, Source]:
+        """Rows to learn from, and rows to be held out.
+
+        A draw by the seed and the row's number decides for each row by itself: the same rows
+        are held out whatever file, frame or array they come from, in whatever blocks they are
+        read, on any machine.  The share of rows held out is `test` as nearly as so many
+        draws give: of n rows, within 2 √(test (1 - test) / n) of it, most of the time.
+
+        Parameters
+        ----------
+        test : float, default=0.2
+            Probability of a row to be held out, between 0 and 1.
+        seed : int, default=0
+            Another seed holds out other rows.
+
+        Returns
+        -------
+        train, test : Source
+            With the names, target, weights and engine of this source.
+
+        Raises
+        ------
+        ValueError
+            If a part has no rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from suffice.sources import ArraySource
+        >>> train, test = ArraySource(np.arange(1000.0).reshape(-1, 1)).split(test=0.25)
+        >>> train.n_rows, test.n_rows
+        (753, 247)
+        """
+        from suffice.sources.derived.subset import split
+
+        return split(self, test, seed)
 
     def refuse_text(self) -> None:
         """Raise if a feature column holds text: for a model that needs numbers."""

@@ -123,7 +123,11 @@ def _message(name: str, value: float, where: str) -> str:
         rule = f"Values beyond {LARGEST:g} are not taken: rescale the columns."
         return f"Input {name} contains a value too large, {value:g}: {where}. {rule}"
     what = "NaN" if np.isnan(value) else "infinity or a value too large"
-    return f"Input {name} contains {what}: {where}. Every value must be a finite number."
+    advice = ""
+    if np.isnan(value):
+        impute = "Fill gaps first (suffice.preprocessing.SimpleImputer), or drop those rows."
+        advice = f" {impute}" if name == "X" else " Drop rows whose target is not known."
+    return f"Input {name} contains {what}: {where}. Every value must be a finite number.{advice}"
 
 
 def _first(

@@ -8,17 +8,20 @@ files the same rows are spread over, the blocks are the same.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 from suffice.sources.base import Source, block_rows
 from suffice.sources.files.columns import ACCEPTED, ENCODE
-from suffice.sources.files.paths import Path, find_files
+from suffice.sources.files.detection import detect
+from suffice.sources.files.dialect import Dialect, check_options
+from suffice.sources.files.paths import Path, find_files, format_of
 from suffice.sources.files.piece import BatchSlice, FilePiece, in_file
-from suffice.sources.files.reading import DataFile, batches
+from suffice.sources.files.reading import DataFile, batches, read_as
 from suffice.sources.files.schema import (
+    FileHeader,
     FoundColumn,
     Selection,
     check_present,
@@ -29,6 +32,7 @@ from suffice.sources.files.schema import (
     read_header,
     select_columns,
 )
+from suffice.sources.files.standard_input import StandardInputCopy, with_standard_input
 
 
 def scan(
@@ -37,6 +41,12 @@ def scan(
     target: str | Sequence[str] | None = None,
     weight: str | None = None,
     features: Sequence[str] | None = None,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    missing: Sequence[str] | None = None,
+    header: bool | None = None,
+    thousands: str | None = None,
 ) -> FileSource:
     """Rows of Parquet, CSV or Arrow files, to be read in passes.
 
@@ -49,16 +59,30 @@ def scan(
         A file, a folder (all data files below it, sorted), a glob (its matches,
         sorted) or a list of these (in its order).  Formats go by suffix: Parquet
         (.parquet, .pq), CSV (.csv, .tsv, also .csv.gz) and Arrow IPC (.arrow,
-        .feather, .ipc), else by the first bytes.
+        .feather, .ipc), else by the first bytes.  "-" is standard input, copied to a
+        temporary file that goes with the source.
     target : str or list of str, optional
         Column to predict: numbers, or text as labels.  One name gives a 1-D
         target, a list a 2-D one.
     weight : str, optional
         Column of row weights, finite and not negative.
     features : list of str, optional
-        Columns to learn from, in this order: numbers, or text that is encoded first (see
-        `suffice.preprocessing`).  By default every column of the first file but the
-        target, the weight, and a pandas index.
+        Columns to learn from, in this order: numbers, dates (as days since 1970-01-01), or text
+        that is encoded first (see `suffice.preprocessing`).  By default every column of the
+        first file but the target, the weight, a pandas index, and columns without a name.
+    sep, decimal, encoding : str, optional
+        How CSV files are written: what separates their cells, "." or "," before a fraction,
+        and a name such as "cp1252".  By default each is told from the first megabyte of a
+        file; `dialect` of the source says what was found.
+    missing : list of str, optional
+        Cells of CSV files that mean a missing value, besides empty ones.  In columns of
+        anything but text, NA, NaN, N/A, null, None, ? and - do so without being named.
+    header : bool, optional
+        Whether the first line of CSV files names the columns.  By default it does, and a line
+        that looks like data is an error; without names, columns are column_1, column_2, ...
+    thousands : str, optional
+        What separates groups of three digits in the numbers of CSV files.  By default that is
+        told column by column, and only where a cell such as 1,234,567 proves it.
 
     Returns
     -------
@@ -89,46 +113,89 @@ def scan(
     >>> block.y
     array([11. ,  7.5, 19. ])
     """
+    given = check_options(sep, decimal, encoding, missing, header, thousands)
+    path, copy = with_standard_input(path)
     paths = find_files(path)
-    first = read_header(paths[0])
+    headers = _headers(paths, given)
+    first = headers[paths[0]]
     selection = select_columns(first, target, weight, features)
-    files: list[DataFile] = []
+    for one in headers.values():
+        check_present(one, selection, None if one is first else first)
+    headers = _with_thousands(headers, selection)
     found: list[FoundColumn] = []
     targets: list[FoundColumn] = []
-    any_rows = False
-    for file_path in paths:
-        header = first if file_path == first.path else read_header(file_path)
-        check_present(header, selection, first)
-        check_weight_column(header, selection)
-        found += found_columns(header, selection, selection.features)
-        targets += found_columns(header, selection, selection.target)
-        flags = [name for name in selection.names if header.is_text and header.kind(name) == "bool"]
-        files.append(DataFile(file_path, header.format, header.n_rows, frozenset(flags)))
-        any_rows = any_rows or header.has_rows
-    if not any_rows:
+    for one in (headers[file_path] for file_path in paths):
+        check_weight_column(one, selection)
+        found += found_columns(one, selection, selection.features)
+        targets += found_columns(one, selection, selection.target)
+    if not any(one.has_rows for one in headers.values()):
         raise ValueError(
             f"There are no rows in {paths[0]!r}"
             + (f" nor in the {len(paths) - 1} other files." if len(paths) > 1 else ".")
         )
-    texts = _text_columns(found)
-    kinds = tuple("text" if name in texts else "number" for name in selection.features)
-    selection = replace(selection, target_kind=common_kind(targets), kinds=kinds if texts else None)
-    return FileSource(files, selection, next(iter(texts.values()), None))
+    kinds = _column_kinds(found, selection.features)
+    selection = replace(selection, target_kind=common_kind(targets), column_kinds=kinds)
+    files = [_data_file(headers[file_path], selection) for file_path in paths]
+    first_text = next((column for column in found if column.kind == "text"), None)
+    return FileSource(files, selection, first_text, copy)
 
 
-def _text_columns(features: Sequence[FoundColumn]) -> dict[str, FoundColumn]:
-    """The features that hold text, each as the first file that says so has it."""
-    texts: dict[str, FoundColumn] = {}
-    for column in features:
-        if column.kind == "text":
-            texts.setdefault(column.name, column)
-    for name in texts:
-        common_kind([column for column in features if column.name == name])
-    return texts
+def _headers(paths: Sequence[str], given: Mapping[str, Any]) -> dict[str, FileHeader]:
+    """What each file says about itself."""
+    formats = {file_path: format_of(file_path) for file_path in paths}
+    dialects = detect(formats, given)
+    thousands = given.get("thousands")
+    return {
+        file_path: read_header(file_path, dialects.get(file_path), thousands)
+        for file_path in formats
+    }
+
+
+def _with_thousands(
+    headers: Mapping[str, FileHeader], selection: Selection
+) -> dict[str, FileHeader]:
+    """Columns of numbers such as 1,234,567 are numbers in all files if one file proves it."""
+    marks = {
+        name: mark
+        for one in headers.values()
+        for name, (mark, is_proved) in one.thousands.items()
+        if is_proved and name in selection.names
+    }
+    if not marks:
+        return dict(headers)
+    return {
+        path: replace(one.with_numbers(marks), dialect=replace(one.dialect, thousands=marks))
+        if one.dialect
+        else one
+        for path, one in headers.items()
+    }
+
+
+def _column_kinds(found: Sequence[FoundColumn], features: Sequence[str]) -> tuple[str, ...]:
+    """What each feature is, "number", "bool", "date" or "text", as all files together say."""
+    of_name: dict[str, list[FoundColumn]] = {name: [] for name in features}
+    for column in found:
+        of_name[column.name].append(column)
+    kinds = (common_kind(columns) for columns in of_name.values())
+    return tuple(kind if kind in {"text", "date", "bool"} else "number" for kind in kinds)
+
+
+def _data_file(header: FileHeader, selection: Selection) -> DataFile:
+    """A file as it will be read."""
+    kinds = dict(zip(selection.features, selection.column_kinds, strict=True))
+    types = {}
+    for name in selection.names if header.dialect else ():
+        kind = header.kind(name)
+        if kind in {"bool", "date"} or (kind == "null" and kinds.get(name) in {"bool", "date"}):
+            types[name] = read_as(header.schema.field(name).type, kinds.get(name, kind))
+    return DataFile(header.path, header.format, header.n_rows, header.dialect, types)
 
 
 class FileSource(Source):
     """Rows of files; `scan` makes one.
+
+    `dialect` says how its CSV files are written, in one line as `str(source.dialect)`; it is None
+    where there is nothing unusual.
 
     It holds no open file: every pass over `pieces` opens the files one by one
     and closes each when it is read or the pass is given up.  Passes may run at
@@ -142,6 +209,8 @@ class FileSource(Source):
         The columns to read.
     first_text : FoundColumn, optional
         A feature that holds text, for the message of a model that needs numbers.
+    copy : StandardInputCopy, optional
+        A copy of standard input that lives as long as this source.
     """
 
     def __init__(
@@ -149,11 +218,12 @@ class FileSource(Source):
         files: Sequence[DataFile],
         selection: Selection,
         first_text: FoundColumn | None = None,
+        copy: StandardInputCopy | None = None,
     ) -> None:
         self.files = tuple(files)
         self.selection = selection
         self.kinds = selection.kinds
-        self._first_text = first_text
+        self._first_text, self._copy = first_text, copy
         self.feature_names = selection.features
         self.n_columns = len(selection.features)
         self.target_names = selection.target or None
@@ -164,6 +234,17 @@ class FileSource(Source):
         for i, file in enumerate(self.files):
             if file.n_rows is not None:
                 self._learn_count(i, file.n_rows)
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """How the CSV files are written: the first of them with anything unusual, or None."""
+        dialects = (file.dialect for file in self.files)
+        return next((one for one in dialects if one is not None and one.unusual()), None)
+
+    @property
+    def column_kinds(self) -> tuple[str, ...]:
+        """What each feature is: "number", "bool", "date" or "text"."""
+        return self.selection.column_kinds
 
     @property
     def target_shape(self) -> tuple[int, ...]:
@@ -178,11 +259,16 @@ class FileSource(Source):
 
     def count_rows(self) -> int:
         """Number of rows; files that do not tell it are read, one column of them."""
-        for i, count in enumerate(self._counts):
-            if count is None:
-                for _ in self._read(i, self.selection.features[:1]):
-                    pass
+        for i in range(len(self.files)):
+            self._count(i)
         return super().count_rows()
+
+    def _count(self, i: int) -> int:
+        """Number of rows of file `i`."""
+        if self._counts[i] is None:
+            for _ in self._read(i, self.selection.features[:1]):
+                pass
+        return self._counts[i] or 0
 
     def pieces(self) -> Iterator[FilePiece]:
         size = block_rows(self.n_columns)
@@ -219,7 +305,7 @@ class FileSource(Source):
             return
         if text.is_guess:
             try:
-                raise_bad_value(text.path, text.format, text.name)
+                raise_bad_value(text.path, text.dialect, text.name)
             except ValueError as error:
                 raise ValueError(f"{error} {ENCODE}") from None
         raise ValueError(
@@ -228,14 +314,15 @@ class FileSource(Source):
         )
 
     def row_label(self, row: int) -> str:
-        """Number of a row, and its file as far as the rows of the files are known."""
-        before = 0
-        for file, count in zip(self.files, self._counts, strict=True):
-            if count is None:
+        """Name of a row: its line in a CSV file, else its number, here and in its file."""
+        before, last = 0, len(self.files) - 1
+        for i, file in enumerate(self.files):
+            try:
+                if i == last or row < before + self._count(i):
+                    return in_file(row, row - before, file)
+            except ValueError:  # a damaged line between here and there
                 break
-            if row < before + count:
-                return in_file(row, row - before, file.path)
-            before += count
+            before += self._count(i)
         return super().row_label(row)
 
     def __repr__(self) -> str:

@@ -64,7 +64,7 @@ def _of_booleans(X: Any, j: int) -> bool:
 
 def _types_of_files(source: FileSource) -> list[str]:
     """The types of the columns in the first file; pandas notes which were categories."""
-    schema = read_header(source.files[0].path).schema
+    schema = read_header(source.files[0].path, source.files[0].dialect).schema
     noted = (schema.pandas_metadata or {}).get("columns", ())
     of_pandas = {one.get("name"): one.get("pandas_type") for one in noted}
     return [

@@ -49,6 +49,11 @@ class RelabelledSource(Source):
         return self.source.n_rows
 
     @property
+    def column_kinds(self) -> tuple[str, ...]:
+        """What each feature column is."""
+        return self.source.column_kinds
+
+    @property
     def target_shape(self) -> tuple[int, ...]:
         """Shape of one row's target."""
         return ()

@@ -4,8 +4,9 @@ What an Arrow type means here is its *kind*:
 
     "bool", "int", "float"   numbers (decimals are floats)
     "null"                   nothing but missing values, read as NaN
+    "date"                   dates and timestamps: in files, days since 1970-01-01
     "text"                   strings: labels of a target, or features to be encoded
-    "other"                  dates, nested and binary types: not accepted
+    "other"                  times of day, nested and binary types: not accepted
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ def kind_of(arrow_type: Any) -> str:
         return "float"
     if types.is_null(arrow_type):
         return "null"
+    if types.is_date(arrow_type) or types.is_timestamp(arrow_type):
+        return "date"
     text = types.is_string(arrow_type) or types.is_large_string(arrow_type)
     return "text" if text or types.is_string_view(arrow_type) else "other"
 
@@ -62,7 +65,7 @@ def _plain_types() -> frozenset[int]:
 
 
 def numbers(array: Any) -> NDArray[Any]:
-    """An Arrow array of a number kind as a 1-D NumPy array, missing values as NaN.
+    """An Arrow array of numbers or dates as a 1-D NumPy array, missing values as NaN.
 
     A view where nothing is missing and the type is a plain integer or float,
     else a float64 copy.
@@ -71,7 +74,27 @@ def numbers(array: Any) -> NDArray[Any]:
         return array.to_numpy()
     import pyarrow as pa
 
+    if kind_of(array.type) == "date":
+        return _days(array)
     return array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def _days(array: Any) -> NDArray[np.float64]:
+    """Dates and timestamps as days since 1970-01-01 (UTC where they have a time zone)."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if pa.types.is_date(array.type):
+        array = array.cast(pa.date32()).cast(pa.int32())
+        return array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    per_day = 86_400 * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[array.type.unit]
+    missing = array.is_null().to_numpy(zero_copy_only=False)
+    ticks = array.cast(pa.int64()).fill_null(0).to_numpy()
+    # Whole days apart: nanoseconds since 1970 are more than float64 holds.
+    days = ticks // per_day + ticks % per_day / per_day
+    days[missing] = np.nan
+    return days
 
 
 def refuse(column: object, dtype: object) -> ValueError:

@@ -23,7 +23,7 @@ ACCEPTED_FILES = (
     "and Arrow IPC (.arrow, .feather, .ipc)"
 )
 
-_MAGIC = {b"PAR1": "parquet", b"ARRO": "arrow", b"\xff\xff\xff\xff": "arrow"}
+MAGIC = {b"PAR1": "parquet", b"ARRO": "arrow", b"\xff\xff\xff\xff": "arrow"}
 
 
 def find_files(path: Path | Sequence[Path]) -> list[str]:
@@ -110,7 +110,7 @@ def format_of(path: str) -> str:
         raise ValueError(f"{path!r} cannot be read: {error.strerror or error}.") from error
     if not head:
         raise ValueError(f"{path!r} is an empty file (0 bytes).")
-    known = format_by_name(path) or _MAGIC.get(head[:4])
+    known = format_by_name(path) or MAGIC.get(head[:4])
     if known is None:
         raise ValueError(
             f"{path!r} is of no known format, by its suffix or its first bytes; accepted are "

@@ -148,9 +148,10 @@ class DistantPiece:
         while row >= before + place.length:
             before += place.length
             place, *more = more
-        return in_file(row, place.row + row - before, place.file.path)
+        return in_file(row, place.row + row - before, place.file)
 
 
-def in_file(row: int, row_of_file: int, path: str) -> str:
+def in_file(row: int, row_of_file: int, file: DataFile) -> str:
     """How a message should name a row of files."""
-    return f"row {row} (counted from 0), which is row {row_of_file} of {path!r}"
+    place = file.place(row_of_file)
+    return place if file.dialect else f"row {row} (counted from 0), which is {place}"

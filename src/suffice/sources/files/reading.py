@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from suffice.sources.base import block_rows
-from suffice.sources.files import arrow, csv, parquet
+from suffice.sources.files import arrow, csv, lines, parquet
 from suffice.sources.files.columns import NUMBERS, kind_of
-from suffice.sources.files.schema import DELIMITERS, Selection, unreadable
+from suffice.sources.files.dialect import Dialect
+from suffice.sources.files.schema import Selection, unreadable
 
 CELLS_PER_BATCH = 1 << 20  # values read at a time: 8 MB of float64
 
@@ -24,18 +25,40 @@ class DataFile:
     path, format : str
     n_rows : int or None
         None where only reading tells.
-    flags : frozenset of str
-        Columns of a CSV file that hold true and false.
+    dialect : Dialect or None
+        How it is written, if it is CSV.
+    types : dict
+        Arrow types of the columns of a CSV file that are neither text nor plain numbers.
     """
 
     path: str
     format: str
     n_rows: int | None
-    flags: frozenset[str] = frozenset()
+    dialect: Dialect | None = None
+    types: dict[str, Any] = field(default_factory=dict)
+
+    def place(self, row: int) -> str:
+        """How a message should name a row: by its line as an editor shows it, in a CSV file."""
+        if self.dialect is None:
+            return f"row {row} of {self.path!r}"
+        line = lines.line_of(self.path, self.dialect, row)
+        where = f"record {row + 1}" if line is None else f"line {line}"
+        return f"{where} of {self.path!r}"
 
     def changed(self, how: str) -> ValueError:
         """The error for a file that is not what it was."""
         return ValueError(f"{self.path!r} has changed since it was scanned: {how}.")
+
+
+def read_as(guess: Any, kind: str) -> Any:
+    """Arrow type that reads all of a CSV column of a kind whose first lines suggest `guess`."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(guess) or kind == "bool":
+        return pa.bool_()
+    # Later cells may have times, and fractions of seconds where the first have none.
+    zone = getattr(guess, "tz", None)
+    return pa.timestamp("ns" if getattr(guess, "unit", "") == "ns" else "us", zone)
 
 
 def batches(
@@ -67,9 +90,9 @@ def batches(
     batch_rows = max(batch_rows - batch_rows % size, size)
     found: Generator[tuple[int, Any], None, None]
     try:
-        if file.format in DELIMITERS:
+        if file.dialect is not None:
             types = {name: _text_type(file, selection, name) for name in columns}
-            found = csv.batches(file.path, DELIMITERS[file.format], types)
+            found = csv.batches(file.path, file.dialect, types)
         elif file.format == "parquet":
             found = parquet.batches(file.path, columns, batch_rows, start, stop)
         else:
@@ -85,27 +108,27 @@ def batches(
                         _check_kinds(file, selection, batch.schema)
                         checked = True
                 yield row, batch
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise unreadable(file.path, file.format, error) from error
     except KeyError as error:
         raise file.changed(error.args[0]) from error
 
 
 def _check_kinds(file: DataFile, selection: Selection, schema: Any) -> None:
-    """Whether columns hold numbers and text as they did when the file was scanned."""
-    for field in schema:
-        is_text = field.name in selection.texts
-        if kind_of(field.type) not in ({"text", "null"} if is_text else NUMBERS):
-            raise file.changed(
-                f"column {field.name!r} is now of type {field.type}, "
-                f"not {'text' if is_text else 'numeric'}"
-            )
+    """Whether columns hold numbers, dates and text as they did when the file was scanned."""
+    kinds = dict(zip(selection.features, selection.column_kinds, strict=True))
+    for column in schema:
+        known = "text" if column.name in selection.texts else kinds.get(column.name, "number")
+        fits = {"text": {"text", "null"}, "date": {"date", "null"}}.get(known, NUMBERS)
+        if kind_of(column.type) not in fits:
+            words = {"text": "text", "date": "dates"}.get(known, "numeric")
+            raise file.changed(f"column {column.name!r} is now of type {column.type}, not {words}")
 
 
 def _text_type(file: DataFile, selection: Selection, name: str) -> Any:
     """Arrow type that a CSV column is read as."""
     import pyarrow as pa
 
-    if name in selection.texts:
+    if name in selection.texts or (file.dialect and name in file.dialect.thousands):
         return pa.string()
-    return pa.bool_() if name in file.flags else pa.float64()
+    return file.types.get(name, pa.float64())

@@ -3,37 +3,63 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
 from suffice.numerics.cached import cached_property
 from suffice.sources.files import arrow, csv, parquet
 from suffice.sources.files.columns import ACCEPTED, NUMBERS, kind_of
+from suffice.sources.files.dialect import Dialect, looks_like_data
 from suffice.sources.files.paths import format_of
+from suffice.sources.files.written_numbers import thousands_mark
 
-DELIMITERS = {"csv": ",", "tsv": "\t"}
 NAMES_SHOWN = 20
 
 
 @dataclass(frozen=True)
 class FileHeader:
-    """What a file says about itself before its rows are read."""
+    """What a file says about itself before its rows are read.
+
+    Attributes
+    ----------
+    path, format : str
+    schema : pyarrow Schema
+    n_rows : int or None
+    has_rows : bool
+    dialect : Dialect or None
+        How it is written, if it is CSV.
+    thousands : dict
+        Text columns of a CSV file that may be numbers such as 1,234,567: the mark between
+        groups of digits, and whether a cell proves it.
+    """
 
     path: str
     format: str
     schema: Any
     n_rows: int | None
     has_rows: bool
+    dialect: Dialect | None = None
+    thousands: dict[str, tuple[str, bool]] = field(default_factory=dict)
 
     @property
     def is_text(self) -> bool:
         """Whether the types in `schema` are only what the first lines suggest."""
-        return self.format in DELIMITERS
+        return self.dialect is not None
 
     def kind(self, name: str) -> str:
         return kind_of(self.schema.field(name).type)
+
+    def with_numbers(self, names: Iterable[str]) -> FileHeader:
+        """The same with some text columns as numbers, as far as their cells fit."""
+        import pyarrow as pa
+
+        schema = self.schema
+        for name in names:
+            if name in self.thousands:
+                schema = schema.set(schema.names.index(name), pa.field(name, pa.float64()))
+        return replace(self, schema=schema)
 
 
 @dataclass(frozen=True)
@@ -48,8 +74,8 @@ class Selection:
         Whether the one target column is wanted as a 1-D array.
     target_kind : str
         The kind that holds the target of all files (see `columns`).
-    kinds : tuple of str, or None
-        "number" or "text" for each feature; None where all are numbers.
+    column_kinds : tuple of str
+        "number", "bool", "date" or "text" for each feature.
     """
 
     features: tuple[str, ...]
@@ -57,7 +83,13 @@ class Selection:
     weight: str | None = None
     flat_target: bool = True
     target_kind: str = "float"
-    kinds: tuple[str, ...] | None = None
+    column_kinds: tuple[str, ...] = ()
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...] | None:
+        """What blocks hold of each feature, "number" or "text"; None where all are numbers."""
+        kinds = tuple("text" if kind == "text" else "number" for kind in self.column_kinds)
+        return kinds if "text" in kinds else None
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -73,26 +105,58 @@ class Selection:
         return frozenset((*names, *(name for name, kind in kinds if kind == "text")))
 
 
-def read_header(path: str) -> FileHeader:
+def read_header(
+    path: str, dialect: Dialect | None = None, thousands: str | None = None
+) -> FileHeader:
     """Columns and number of rows of a file, without reading its rows.
+
+    Parameters
+    ----------
+    path : str
+    dialect : Dialect or None
+        How it is written, if it is CSV.
+    thousands : str, optional
+        The mark between groups of digits, if the user says it.
 
     Raises
     ------
     ValueError
-        If the file is empty, cannot be read, is cut short or damaged.
+        If the file is empty, cannot be read, is cut short or damaged, or has no header.
     """
     import pyarrow as pa
 
     file_format = format_of(path)
     try:
-        if file_format in DELIMITERS:
-            schema, has_rows = csv.describe(path, DELIMITERS[file_format])
-            return FileHeader(path, file_format, schema, None, has_rows)
+        if dialect is not None:
+            return _csv_header(path, file_format, dialect, thousands)
         reader = parquet if file_format == "parquet" else arrow
         schema, n_rows = reader.describe(path)
         return FileHeader(path, file_format, schema, n_rows, n_rows > 0)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise unreadable(path, file_format, error) from error
+
+
+def _csv_header(path: str, file_format: str, dialect: Dialect, thousands: str | None) -> FileHeader:
+    import pyarrow as pa
+
+    schema, rows = csv.describe(path, dialect)
+    is_number = [kind_of(field.type) in {"int", "float"} for field in schema]
+    if "header" not in dialect.given and looks_like_data(schema.names, is_number):
+        raise ValueError(
+            f"The first line of {path!r} looks like data, not like names of columns: it has "
+            f"{_shown(schema.names)}. If it is data, say header=False, and the columns are "
+            "column_1, column_2 and so on; if these are names, say header=True."
+        )
+    marks: dict[str, tuple[str, bool]] = {}
+    for i, column in enumerate(() if rows is None else rows.columns):
+        if pa.types.is_string(column.type):
+            mark = thousands_mark(column, dialect.decimal, dialect.all_missing, thousands)
+            marks |= {} if mark is None else {schema.names[i]: mark}
+        elif thousands is not None and is_number[i]:
+            marks[schema.names[i]] = (thousands, True)
+    unnamed = tuple(i + 1 for i, name in enumerate(schema.names) if not name.strip())
+    dialect = replace(dialect, unnamed=unnamed)
+    return FileHeader(path, file_format, schema, None, rows is not None, dialect, marks)
 
 
 def unreadable(path: str, file_format: str, error: Exception) -> ValueError:
@@ -101,6 +165,11 @@ def unreadable(path: str, file_format: str, error: Exception) -> ValueError:
         return ValueError(f"{path!r} cannot be read: Permission denied.")
     if isinstance(error, FileNotFoundError):
         return ValueError(f"{path!r} is gone; it was there when it was scanned.")
+    if isinstance(error, UnicodeDecodeError):
+        return ValueError(
+            f"{path!r} holds bytes that are not {error.encoding}; give the encoding that it is "
+            "written in, such as encoding='latin-1'."
+        )
     kind = {"parquet": "a Parquet file", "arrow": "an Arrow IPC file"}.get(file_format, "CSV")
     detail = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
     return ValueError(f"{path!r} is cut short, damaged or not {kind}: {detail}.")
@@ -123,7 +192,9 @@ def select_columns(
         chosen = tuple(
             name
             for name in header.schema.names
-            if name not in reserved and name not in _index_columns(header.schema)
+            if name not in reserved
+            and name not in _index_columns(header.schema)
+            and not (header.is_text and not name.strip())
         )
     else:
         chosen = _names("features", features)
@@ -204,18 +275,18 @@ def check_weight_column(header: FileHeader, selection: Selection) -> None:
     if name is None or header.kind(name) in NUMBERS:
         return
     if header.is_text:
-        raise_bad_value(header.path, header.format, name)
+        raise_bad_value(header.path, header.dialect, name)
     raise ValueError(
         f"Column {name!r} (weight) of {header.path!r} has type {header.schema.field(name).type}; "
         f"accepted are {ACCEPTED}."
     )
 
 
-def raise_bad_value(path: str, file_format: str, name: str) -> None:
+def raise_bad_value(path: str, dialect: Dialect | None, name: str) -> None:
     """Read a CSV column as numbers as far as its first value that is none: that raises."""
     import pyarrow as pa
 
-    for _, batch in csv.batches(path, DELIMITERS[file_format], {name: pa.float64()}):
+    for _, batch in csv.batches(path, dialect or Dialect(), {name: pa.float64()}):
         if isinstance(batch, csv.Lines):
             batch.read()
 
@@ -228,13 +299,13 @@ class FoundColumn:
     name: str
     kind: str
     type_name: str
-    format: str
     role: str
+    dialect: Dialect | None
 
     @property
     def is_guess(self) -> bool:
         """Whether the kind is only what the first lines suggest."""
-        return self.format in DELIMITERS
+        return self.dialect is not None
 
 
 def found_columns(
@@ -251,6 +322,8 @@ def found_columns(
     for name in names:
         kind, type_name = header.kind(name), str(header.schema.field(name).type)
         role = _role(name, selection)
+        if kind == "date" and role == "target":
+            kind = "other"
         if kind == "other" and header.is_text:
             kind = "text"
         if kind == "other":
@@ -259,25 +332,28 @@ def found_columns(
                 f"Column {name!r} ({role}) of {header.path!r} has type {type_name}; accepted are "
                 f"{ACCEPTED}, and text {purpose}."
             )
-        found.append(FoundColumn(header.path, name, kind, type_name, header.format, role))
+        found.append(FoundColumn(header.path, name, kind, type_name, role, header.dialect))
     return found
 
 
 def common_kind(columns: Sequence[FoundColumn]) -> str:
     """The one kind that holds a feature, or the target columns, of all files.
 
-    Numbers in a CSV file may be labels that look like numbers; those of any
-    other file are numbers, and disagree with text.
+    Numbers and dates in a CSV file may be labels that look like them; those of any other file
+    are what they are, and disagree with text.
     """
-    kinds = {column.kind for column in columns}
-    if "text" not in kinds:
-        return next((kind for kind in ("float", "int", "bool") if kind in kinds), "float")
-    text = next(column for column in columns if column.kind == "text")
-    for column in columns:
-        if column.kind in NUMBERS - {"null"} and not column.is_guess:
+    kinds = {column.kind for column in columns} - {"null"}
+    for words, kind in (("text", "text"), ("dates", "date")):
+        if kind not in kinds:
+            continue
+        one = next(column for column in columns if column.kind == kind)
+        for column in columns:
+            if column.kind in {kind, "null"} or (kind == "text" and column.is_guess):
+                continue
             raise ValueError(
                 f"Column {column.name!r} ({column.role}) holds {column.type_name} in "
-                f"{column.path!r}, but column {text.name!r} holds text in {text.path!r}; "
-                f"a {column.role} is all numbers or all text."
+                f"{column.path!r}, but column {one.name!r} holds {words} in {one.path!r}; "
+                f"a {column.role} is all numbers or all {words}."
             )
-    return "text"
+        return kind
+    return next((kind for kind in ("float", "int", "bool") if kind in kinds), "float")
