@@ -179,6 +179,25 @@ def test_columns_are_found_by_name_and_others_copied(run, refused, table):
     assert "'salary'" in refused(*FIT, "--drop", "salary", "--model", "ridge", "--save", "x")
 
 
+def test_standard_input_is_a_file_like_any_other(run, table, monkeypatch):
+    def pipe(*command):
+        content = io.BytesIO(table.to_csv(index=False).encode())
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(content))
+        outcome = run(*command)
+        assert outcome.code == 0, outcome.err
+        return outcome
+
+    options = ("--target", "paid", "--drop", "stays", "--model", "ridge")
+    pipe("fit", "-", *options, "--save", "piped")
+    run(*FIT, "--model", "ridge", "--save", "m")
+    expected = predicted(run)
+    out = pipe("predict", "piped", "-", "--keep", "member", "--output", "-").out
+    found = pd.read_csv(io.StringIO(out))
+    np.testing.assert_array_equal(found["prediction"], expected)
+    assert found["member"].tolist() == table["member"].tolist()
+    assert pipe("score", "piped", "-").out == run("score", "m", "members.csv").out
+
+
 def test_values_that_the_fit_did_not_see(run, table):
     run(*FIT, "--model", "ridge", "--save", "m")
     new = table.assign(city=[table["city"][0], "Oslo", "Bonn", *table["city"][3:]])

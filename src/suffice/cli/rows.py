@@ -92,7 +92,7 @@ def with_columns(source: FileSource, kinds: Mapping[str, str]) -> FileSource:
     selection = replace(
         source.selection, features=tuple(read_as), column_kinds=tuple(read_as.values())
     )
-    return FileSource(files, selection, source._first_text if texts else None, spool=source._spool)
+    return FileSource(files, selection, source._first_text if texts else None, source._copy)
 
 
 class WithTarget(SubsetSource):
