@@ -385,3 +385,7 @@ def _model_document(saved: Saved) -> dict[str, Any]:
     if hasattr(saved.model, "certificate_"):
         document["certificate"] = certificate_document(saved.model)
     return document
+
+
+command = typer.main.get_command(app)
+"""The program."""

@@ -75,9 +75,8 @@ def _invoke(arguments: list[str]) -> int:
     # Not Typer's own `main`, which has its own ideas of errors, interrupts and pipes.
     import typer
 
-    from suffice.cli.app import app
+    from suffice.cli.app import command
 
-    command = typer.main.get_command(app)
     try:
         with command.make_context("suffice", arguments) as context:
             command.invoke(context)
