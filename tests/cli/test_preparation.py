@@ -287,6 +287,16 @@ def test_columns_that_say_nothing(run, folder, column, values, reason):
     assert run(*fit, "--features", f"{column},x").json["left_out"] == {}
 
 
+def test_a_column_that_counts_is_all_there_is(run, folder):
+    rows = [f"{i},{2 * i}" for i in range(1, 13)]
+    (folder / "d.csv").write_text("\n".join(["hours,score", *rows]) + "\n")
+    fit = ("fit", "d.csv", "--target", "score", "--model", "linear-regression", "--save", "m")
+    assert [one["name"] for one in run(*fit, "--json").json["coefficients"]] == [
+        "intercept",
+        "hours",
+    ]
+
+
 def test_whole_numbers_stay_labels_beside_missing_ones(run, folder):
     labels = ["1", "", "2", "1", "2", "2", "1", "", "1", "2", "2", "1"]
     rows = [f"{i * 0.7 % 3},{label}" for i, label in enumerate(labels)]
@@ -368,7 +378,7 @@ def test_what_cannot_be_scored_transformed_or_cross_validated(refused, run, tabl
     assert "suffice predict" in refused("transform", "m", "members.csv", "--output", "p.csv")
     options = ("--target", "paid", "--features", "visits", "--model", "ridge")
     assert "--folds 1" in refused("cv", "members.csv", *options, "--folds", "1")
-    assert "100" in refused("cv", "members.csv", *options, "--folds", "100")
+    assert "too few for 100 folds" in refused("cv", "members.csv", *options, "--folds", "100")
     assert "no target" in refused("cv", "members.csv", "--features", "visits", "--model", "pca")
 
 

@@ -36,7 +36,8 @@ NO_PENALTY = {
 def useless_columns(names: Sequence[str], found: Inventory) -> dict[str, str]:
     """Those of some columns that say nothing about other rows, each with the reason."""
     useless: dict[str, str] = {}
-    if names[0].lower() in ROW_NAMES or found.counts_from in (0, 1):
+    is_counter = found.counts_from in (0, 1) and len(names) > 1
+    if names[0].lower() in ROW_NAMES or is_counter:
         useless[names[0]] = "it numbers the rows"
     for name, missing in found.missing().items():
         if missing == found.count:

@@ -51,6 +51,9 @@ def cross_validated(saved: Saved, rows: Source, folds: int) -> dict[str, Any]:
     """
     from suffice.selection.cross_validation import cross_validate
 
+    too_few = ValueError(f"the rows are too few for {folds} folds")
+    if rows.count_rows() < folds:
+        raise too_few
     if is_classifier(saved.model):
         splitter: Any = StratifiedKFold(folds, shuffle=True, random_state=0)
     else:
@@ -60,7 +63,7 @@ def cross_validated(saved: Saved, rows: Source, folds: int) -> dict[str, Any]:
         found = cross_validate(clone(saved.whole), rows, cv=splitter, error_score="raise")
     scores = found["test_score"]
     if not np.isfinite(scores).all():
-        raise ValueError(f"the rows are too few for {folds} folds")
+        raise too_few
     return {
         "metric": metric_of(saved.model),
         "folds": folds,
