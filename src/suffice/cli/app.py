@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
 from typing import Annotated, Any
@@ -10,10 +9,41 @@ from typing import Annotated, Any
 import typer
 
 import suffice
-from suffice.cli.choices import column_names, find_model, make_model, parameters
-from suffice.cli.predictions import output_format, write_predictions
-from suffice.cli.rows import features_of, progress, training_rows
+from suffice.cli import algebra
+from suffice.cli.choices import column_names, find_model, make_model
+from suffice.cli.learning import ready
+from suffice.cli.options import (
+    AsJson,
+    Data,
+    Debug,
+    Drop,
+    Features,
+    Keep,
+    KnownTarget,
+    ModelFile,
+    ModelName,
+    Output,
+    Save,
+    Settings,
+    Target,
+    Threads,
+    Weight,
+    reads_data,
+    threads_of,
+)
+from suffice.cli.predictions import (
+    Answers,
+    output_format,
+    predictions,
+    transformed,
+    write_answers,
+)
+from suffice.cli.rows import open_rows, progress
+from suffice.cli.running import note, write_notes
+from suffice.cli.saved import Saved
+from suffice.cli.scores import cross_validated, is_cheap, scores_of
 from suffice.cli.show import (
+    METRICS,
     catalogue_table,
     certificate_document,
     entry_document,
@@ -21,8 +51,10 @@ from suffice.cli.show import (
     model_lines,
     outcome,
     report,
-    statistic_document,
+    score_line,
+    table,
 )
+from suffice.cli.tables import coefficient_lines, coefficients
 from suffice.fitting.files.storage import check_writable
 
 app = typer.Typer(
@@ -31,29 +63,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-Data = Annotated[
-    list[str],
-    typer.Argument(help="Files, globs or folders: Parquet, CSV, Arrow.", metavar="DATA"),
-]
-ModelFile = Annotated[str, typer.Argument(help="A saved model.", metavar="MODEL")]
-Target = Annotated[
-    list[str] | None,
-    typer.Option(help="Column to predict; several times for several.", metavar="COLUMN"),
-]
-Weight = Annotated[str | None, typer.Option(help="Column of row weights.", metavar="COLUMN")]
-Features = Annotated[
-    list[str] | None,
-    typer.Option(help="Columns to use, with commas; by default all others.", metavar="A,B,…"),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="A parameter; several times for several.", metavar="NAME=VALUE"),
-]
-Save = Annotated[str, typer.Option(help="Where to save the model.", metavar="FILE")]
-Threads = Annotated[int | None, typer.Option(help="Threads to use; by default all cores.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
 def _version(wanted: bool) -> None:
@@ -81,19 +90,26 @@ def _suffice(
 
 
 @app.command()
+@reads_data
 def fit(
     data: Data,
-    model: Annotated[str, typer.Option(help="A name from `suffice models`.", metavar="NAME")],
+    model: ModelName,
     save: Save,
     target: Target = None,
     weight: Weight = None,
     features: Features = None,
+    drop: Drop = None,
     settings: Settings = None,
+    folds: Annotated[int, typer.Option(help="Folds of the score; 0 for none.")] = 5,
     threads: Threads = None,
     as_json: AsJson = False,
     debug: Debug = False,
+    dialect: Any = None,
 ) -> None:
     """Fit a model to files of any size, and save it.
+
+    Text is encoded, missing cells are filled, columns that say nothing are left out: notes say
+    what was done, and the saved model does the same to the rows that it predicts.
 
     \b
     suffice fit rides.csv --target fare --model ridge --save m.safetensors
@@ -102,158 +118,205 @@ def fit(
         --set fit_intercept=false --save m.safetensors
     """
     check_writable(save)
-    estimator = make_model(find_model(model).load(), settings or ())
-    if not target and estimator.__sklearn_tags__().target_tags.required:
-        raise ValueError(f"{type(estimator).__name__} needs a target: name it with --target")
-    source = training_rows(data, target, weight, column_names(features), save)
+    if folds == 1 or folds < 0:
+        raise ValueError(f"--folds {folds}: give 2 or more, or 0 for no score")
     began = time.perf_counter()
-    with _threads(threads), progress(source, "fitting") as rows:
-        estimator.fit(rows)
-    seconds = time.perf_counter() - began
-    n_rows = rows.count_rows()
-    estimator.save(save)
+    with threads_of(threads):
+        saved, rows = _ready(data, save, dialect, model, settings, target, weight, features, drop)
+        n_rows = saved.notes["rows"]
+        with progress(rows, "fitting") as watched:
+            saved.model.fit(saved.prepared(watched))
+        seconds = time.perf_counter() - began
+        line = _score_fit(saved, rows, folds)
+    saved.save(save)
+    names = saved.coefficient_names or []
     document = {
-        "model": type(estimator).__name__,
-        "parameters": estimator.get_params(deep=False),
+        **_model_document(saved),
         "rows": n_rows,
-        "columns": source.n_columns,
+        "columns": len(names),
+        **{name: saved.notes.get(name) for name in ("target", "left_out", "score")},
+        "rows_without_target": saved.notes.get("rows_without_target", 0),
         "seconds": seconds,
-        "certificate": certificate_document(estimator),
+        "coefficients": coefficients(saved),
         "saved": save,
     }
-    done = f"learned from {n_rows:,} rows of {source.n_columns:,} columns in {seconds:.2f} s"
-    report(document, as_json, *outcome(estimator, done, save))
+    done = f"learned from {n_rows:,} rows of {len(names):,} columns in {seconds:.2f} s"
+    first, proof, last = outcome(saved.model, done, save)
+    shown = [] if as_json else coefficient_lines(saved)
+    report(document, as_json, first, proof, *shown, *([line] if line else []), last)
+
+
+def _score_fit(saved: Saved, rows: Any, folds: int) -> str | None:
+    """Cross-validate a fit where that costs little; a line that says how good it is."""
+    if not folds or not saved.model.__sklearn_tags__().target_tags.required:
+        return None
+    if not is_cheap(saved, saved.notes["rows"]):
+        return "no score: folds of so many rows take their time; `suffice cv` computes it"
+    try:
+        saved.notes["score"] = cross_validated(saved, rows, folds)
+    except ValueError as reason:
+        return f"no score: {str(reason).splitlines()[0]}"
+    return score_line(saved.notes["score"])
 
 
 @app.command()
+@reads_data
+def cv(
+    data: Data,
+    model: ModelName,
+    target: Target = None,
+    weight: Weight = None,
+    features: Features = None,
+    drop: Drop = None,
+    settings: Settings = None,
+    folds: Annotated[int, typer.Option(help="Parts of the rows, each held out once.")] = 5,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+    dialect: Any = None,
+) -> None:
+    """Cross-validate a model: how good it is on rows that it was not fitted to.
+
+    \b
+    suffice cv rides.csv --target fare --model ridge --set alpha=2
+    """
+    if folds < 2:
+        raise ValueError(f"--folds {folds}: give 2 or more")
+    with threads_of(threads):
+        saved, rows = _ready(data, "", dialect, model, settings, target, weight, features, drop)
+        if not saved.model.__sklearn_tags__().target_tags.required:
+            raise ValueError(f"{type(saved.model).__name__} predicts no target to be compared with")
+        found = cross_validated(saved, rows, folds)
+    each = [(str(i + 1), f"{score:.6g}") for i, score in enumerate(found["scores"])]
+    document = {**_model_document(saved), "rows": saved.notes["rows"], **found}
+    report(document, as_json, table(each, ("fold", METRICS[found["metric"]])), score_line(found))
+
+
+@app.command()
+@reads_data
 def predict(
     model: ModelFile,
     data: Data,
-    output: Annotated[
-        str, typer.Option(help="A file .csv, .parquet or .arrow; - for standard output.")
-    ],
+    output: Output,
     proba: Annotated[bool, typer.Option("--proba", help="Probabilities of the classes.")] = False,
+    keep: Keep = None,
     features: Features = None,
     threads: Threads = None,
     as_json: AsJson = False,
     debug: Debug = False,
+    dialect: Any = None,
 ) -> None:
     """Predict the rows of files of any size, one result for each row.
 
-    The columns of the fit are read; others, such as the target, need not be there.
+    The columns of the fit are found by name; others, such as the target, need not be there.
 
     \b
     suffice predict m.safetensors tomorrow.csv --output fares.csv
-    suffice predict m.safetensors 'rides/*.parquet' --output - | head
+    suffice predict m.safetensors 'rides/*.parquet' --keep id --output - | head
     """
+    _check_output(output, as_json)
+    saved = Saved.load(model)
+    answers = predictions(saved, proba)
+    _write(saved, answers, data, output, dialect, keep, features, threads, as_json)
+
+
+@app.command()
+@reads_data
+def transform(
+    model: ModelFile,
+    data: Data,
+    output: Output,
+    keep: Keep = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+    dialect: Any = None,
+) -> None:
+    """Write the rows of files as a scaler, an encoder or a projection changes them.
+
+    \b
+    suffice transform pca.safetensors rides.csv --output axes.parquet
+    """
+    _check_output(output, as_json)
+    saved = Saved.load(model)
+    _write(saved, transformed(saved), data, output, dialect, keep, None, threads, as_json)
+
+
+def _check_output(output: str, as_json: bool) -> None:
     if as_json and output == "-":
         raise ValueError("--json and --output - both want standard output: name a file")
     output_format(output)
-    fitted = suffice.load(model)
-    source = training_rows(data, None, None, features_of(fitted, features), output)
-    with _threads(threads), progress(source, "predicting") as rows:
-        n_rows = write_predictions(fitted, rows, output, proba)
-    if output != "-":
-        report({"rows": n_rows, "output": output}, as_json, f"{n_rows:,} rows written to {output}")
+
+
+def _write(
+    saved: Saved,
+    answers: Answers,
+    data: list[str],
+    output: str,
+    dialect: dict[str, Any],
+    keep: list[str] | None,
+    features: list[str] | None,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Write what a model says of the rows of files."""
+    copied = column_names(keep) or []
+    named = column_names(features)
+    source = saved.rows(data, output, dialect, more=copied, features=named)
+    with threads_of(threads), progress(source, "predicting") as rows:
+        read = named or saved.features or rows.feature_names or ()
+        n_rows, unseen = write_answers(saved, rows, output, answers, copied, len(read))
+    for line in unseen.lines():
+        note(line)
+    if output == "-":
+        write_notes()
+        return
+    document = {"rows": n_rows, "output": output}
+    report(document, as_json, f"{n_rows:,} rows written to {output}")
+
+
+@app.command()
+@reads_data
+def score(
+    model: ModelFile,
+    data: Data,
+    target: KnownTarget = None,
+    weight: Weight = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+    dialect: Any = None,
+) -> None:
+    """Say how good a model's predictions of rows are whose target is known.
+
+    \b
+    suffice score m.safetensors tomorrow.csv
+    """
+    saved = Saved.load(model)
+    with threads_of(threads):
+        rows = saved.labelled_rows(data, "", dialect, target, weight)
+        found = scores_of(saved, rows)
+        n_rows = rows.count_rows()
+    lines = [(METRICS[name], f"{value:.6g}") for name, value in found.items()]
+    document = {"rows": n_rows, "scores": found}
+    report(document, as_json, table([*lines, ("rows", f"{n_rows:,}")]))
 
 
 @app.command()
 def inspect(model: ModelFile, as_json: AsJson = False, debug: Debug = False) -> None:
-    """Show a saved model: parameters, certificate, trace and statistic.
+    """Show a saved model: parameters, coefficients, score, certificate, trace and statistic.
 
     \b
     suffice inspect m.safetensors
     suffice inspect m.safetensors --json | jq .certificate.measures.digits
     """
-    fitted = suffice.load(model)
-    report(model_document(fitted), as_json, *([] if as_json else model_lines(fitted, model)))
+    saved = Saved.load(model)
+    document = {**model_document(saved), "coefficients": coefficients(saved)}
+    more = [] if as_json else coefficient_lines(saved, most=None)
+    report(document, as_json, *([] if as_json else model_lines(saved, model)), *more)
 
 
-@app.command()
-def merge(
-    models: Annotated[list[str], typer.Argument(help="Saved models.", metavar="MODEL")],
-    save: Save,
-    as_json: AsJson = False,
-    debug: Debug = False,
-) -> None:
-    """Make one model of several that learned from different rows.
-
-    \b
-    suffice merge north.safetensors south.safetensors --save all.safetensors
-    """
-    check_writable(save)
-    merged = suffice.merge(*map(suffice.load, models))
-    _finish(merged, f"merged from {len(models)} models", save, as_json)
-
-
-@app.command()
-def update(
-    model: ModelFile,
-    data: Data,
-    save: Save,
-    target: Target = None,
-    weight: Weight = None,
-    threads: Threads = None,
-    as_json: AsJson = False,
-    debug: Debug = False,
-) -> None:
-    """Let a model learn more rows, as if they had been there from the start.
-
-    \b
-    suffice update m.safetensors today.csv --target fare --save m.safetensors
-    """
-    check_writable(save)
-    fitted, source = _known(model, "update", data, target, weight, save)
-    with _threads(threads), progress(source, "updating") as rows:
-        fitted.update(rows)
-    _finish(fitted, f"learned {rows.count_rows():,} more rows", save, as_json)
-
-
-@app.command()
-def forget(
-    model: ModelFile,
-    data: Data,
-    save: Save,
-    target: Target = None,
-    weight: Weight = None,
-    digits: Annotated[float, typer.Option(help="Digits that must stay guaranteed.")] = 6,
-    threads: Threads = None,
-    as_json: AsJson = False,
-    debug: Debug = False,
-) -> None:
-    """Let a model unlearn rows, as if they had never been there.
-
-    \b
-    suffice forget m.safetensors withdrawn.csv --target fare --save m.safetensors
-    """
-    check_writable(save)
-    fitted, source = _known(model, "forget", data, target, weight, save)
-    with _threads(threads), progress(source, "forgetting") as rows:
-        fitted.forget(rows, digits=digits)
-    _finish(fitted, f"forgot {rows.count_rows():,} rows", save, as_json)
-
-
-@app.command()
-def refit(
-    model: ModelFile,
-    save: Save,
-    settings: Settings = None,
-    as_json: AsJson = False,
-    debug: Debug = False,
-) -> None:
-    """Solve a model again for other parameters, without its data.
-
-    \b
-    suffice refit m.safetensors --set alpha=3 --save stronger.safetensors
-    """
-    check_writable(save)
-    fitted = suffice.load(model)
-    _require(fitted, "refit")
-    if not settings:
-        names = ", ".join(type(fitted)._refit_parameters) or "none"
-        raise ValueError(f"name a parameter with --set; those that need no data: {names}")
-    fitted.refit(**parameters(type(fitted), settings))
-    _finish(fitted, "solved from its statistic", save, as_json)
+algebra.add_to(app)
 
 
 @app.command()
@@ -296,34 +359,33 @@ def warm(as_json: AsJson = False, debug: Debug = False) -> None:
 # --- what they share ------------------------------------------------------------------------
 
 
-def _threads(number: int | None) -> contextlib.AbstractContextManager[Any]:
-    return contextlib.nullcontext() if number is None else suffice.config(threads=number)
+def _ready(
+    data: list[str],
+    save: str,
+    dialect: dict[str, Any],
+    model: str,
+    settings: list[str] | None,
+    target: list[str] | None,
+    weight: str | None,
+    features: list[str] | None,
+    drop: list[str] | None,
+) -> tuple[Saved, Any]:
+    """An unfitted model and the rows for it, as `fit` and `cv` are told."""
+    estimator = make_model(find_model(model).load(), settings or ())
+    named, dropped = column_names(features), column_names(drop)
+    source = open_rows(data, save, dialect, target, weight, named, dropped)
+    return ready(estimator, source, named is not None)
 
 
-def _known(
-    path: str, verb: str, data: list[str], target: list[str] | None, weight: str | None, save: str
-) -> tuple[Any, Any]:
-    """A saved model, and rows with the columns that it knows."""
-    fitted = suffice.load(path)
-    _require(fitted, verb)
-    if not target and fitted.__sklearn_tags__().target_tags.required:
-        raise ValueError(f"{type(fitted).__name__} needs a target: name it with --target")
-    return fitted, training_rows(data, target, weight, features_of(fitted), save)
-
-
-def _require(fitted: Any, verb: str) -> None:
-    if not hasattr(fitted, verb):
-        raise ValueError(f"{type(fitted).__name__} cannot {verb}: it keeps no statistic")
-
-
-def _finish(fitted: Any, done: str, save: str, as_json: bool) -> None:
-    """Save a model that a statistic gave, and say so."""
-    fitted.save(save)
+def _model_document(saved: Saved) -> dict[str, Any]:
     document = {
-        "model": type(fitted).__name__,
-        "parameters": fitted.get_params(deep=False),
-        "certificate": certificate_document(fitted),
-        "statistic": statistic_document(fitted),
-        "saved": save,
+        "model": type(saved.model).__name__,
+        "parameters": saved.model.get_params(deep=False),
     }
-    report(document, as_json, *outcome(fitted, done, save))
+    if hasattr(saved.model, "certificate_"):
+        document["certificate"] = certificate_document(saved.model)
+    return document
+
+
+command = typer.main.get_command(app)
+"""The program."""

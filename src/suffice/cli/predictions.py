@@ -1,4 +1,4 @@
-"""Predictions to a file: block by block, in the rows' order, whole or not at all."""
+"""What models say of rows, to a file: block by block, in their order, whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any
+from dataclasses import replace
+from itertools import chain
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
+from suffice.cli.preparation import Unseen
+from suffice.cli.rows import OnePiece
 from suffice.engines.passes import in_order
 from suffice.fitting.files.storage import check_writable, written_whole
-from suffice.sources import Piece, Source
+from suffice.sources import Block, Columns, Piece, Source
 
-ROWS_WRITTEN_AT_ONCE = 1 << 17
+CELLS_WRITTEN_AT_ONCE = 1 << 17
 
 FORMATS = {
     ".csv": "csv", ".parquet": "parquet", ".pq": "parquet",
@@ -39,82 +44,132 @@ def output_format(path: str) -> str:
     return FORMATS[suffix]
 
 
-def write_predictions(model: Any, source: Source, path: str, proba: bool) -> int:
-    """Predict every row and write the results; return how many there were.
+class Answers(NamedTuple):
+    """What a model says of rows: the columns that it gives, and their names."""
+
+    function: Callable[[Source], Any]
+    names: list[str]
+
+
+def predictions(saved: Any, proba: bool) -> Answers:
+    """Predictions, probabilities of the classes, or logarithms of a density."""
+    model = saved.model
+    if proba:
+        if not hasattr(model, "predict_proba"):
+            raise ValueError(f"{type(model).__name__} gives no probabilities: leave out --proba")
+        return Answers(model.predict_proba, [f"probability_{label}" for label in model.classes_])
+    if hasattr(model, "predict"):
+        return Answers(model.predict, ["prediction"])
+    if hasattr(model, "score_samples") and not hasattr(model, "transform"):
+        return Answers(model.score_samples, ["log_density"])
+    raise ValueError(f"{type(model).__name__} predicts nothing: `suffice transform` applies it")
+
+
+def transformed(saved: Any) -> Answers:
+    """The rows as a transformer changes them."""
+    if not hasattr(saved.model, "transform"):
+        raise ValueError(
+            f"{type(saved.model).__name__} does not transform rows: `suffice predict` applies it"
+        )
+
+    def function(rows: Source) -> Any:
+        parts = [piece.load().X for piece in saved.model.transform(rows).pieces()]
+        if isinstance(parts[0], Columns):
+            return Columns.concatenate(parts)
+        return np.concatenate([_dense(part) for part in parts])
+
+    names = saved.model.get_feature_names_out(saved.coefficient_names)
+    return Answers(function, [str(name) for name in names])
+
+
+def write_answers(
+    saved: Any, source: Source, path: str, answers: Answers, copied: Sequence[str], n_read: int
+) -> tuple[int, Unseen]:
+    """Write what a model says of every row; return their number, and what it had never seen.
 
     Parameters
     ----------
-    model : fitted model
+    saved : Saved
     source : Source
+        The columns that the model reads come first.
     path : str
         A file, or "-" for standard output.
-    proba : bool
-        Whether probabilities of the classes are wanted instead of predictions.
+    answers : Answers
+    copied : sequence of str
+        Columns of `source` to be written beside the answers.
+    n_read : int
+        Number of columns that the model reads.
     """
-    predict = _predictor(model, proba)
+    if both := [name for name in copied if name in answers.names]:
+        raise ValueError(f"--keep {both[0]!r}: the output has another column of that name")
+    names_in = list(source.feature_names or ())
+    places = [names_in.index(name) for name in copied]
+    unseen = Unseen(saved.preparation)
 
-    def predict_run(run: list[Piece]) -> NDArray[Any]:
-        return np.concatenate([predict(_OnePiece(source, piece)) for piece in run])
+    def answer_block(block: Block) -> tuple[Any, Any]:
+        X, strange = block.X, np.zeros(len(unseen.known), np.int64)
+        if isinstance(X, Columns):
+            strange = unseen.count(X)
+            X = X.take(range(n_read))
+        rows = OnePiece(source, replace(block, X=X))
+        found = _columns(answers.function(saved.prepared(rows)))
+        names = answers.names
+        if len(names) != len(found):
+            names = [f"{names[0]}_{i}" for i in range(len(found))]
+        kept = [_column(block.X, j) for j in places]
+        return _table([*kept, *found], [*copied, *names]), strange
 
-    rows = 0
-    with closing(in_order(source, predict_run)) as runs, _opened(path) as file:
-        writer: Any = None
-        for part in _joined(runs):
-            table = _table(part, model, proba)
+    def answer_run(run: list[Piece]) -> list[tuple[Any, Any]]:
+        return [answer_block(piece.load()) for piece in run]
+
+    n_rows, writer = 0, cast(Any, None)
+    with closing(in_order(source, answer_run)) as runs, _opened(path) as file:
+        for table in _joined(chain.from_iterable(runs), unseen):
             if writer is None:
-                writer = _writer(file, output_format(path), table.schema)
-            writer.write(table)
-            rows += len(part)
+                writer, schema = _writer(file, output_format(path), table.schema), table.schema
+            writer.write(table.cast(schema))
+            n_rows += len(table)
         writer.close()
-    return rows
+    return n_rows, unseen
 
 
-def _predictor(model: Any, proba: bool) -> Callable[[Source], NDArray[Any]]:
-    name = "predict_proba" if proba else "predict"
-    if not hasattr(model, name):
-        what = "no probabilities: leave out --proba" if proba else "nothing"
-        raise ValueError(f"{type(model).__name__} predicts {what}")
-    return getattr(model, name)
-
-
-class _OnePiece(Source):
-    """One piece of a source as a source of its own; its rows keep their numbers and names."""
-
-    def __init__(self, source: Source, piece: Piece) -> None:
-        self.source, self.piece = source, piece
-        self.n_columns, self.n_rows = source.n_columns, piece.n_rows
-        self.feature_names = source.feature_names
-
-    def pieces(self) -> Iterator[Piece]:
-        yield self.piece
-
-    def row_label(self, row: int) -> str:
-        return self.source.row_label(row)
-
-
-def _joined(parts: Iterator[NDArray[Any]]) -> Iterator[NDArray[Any]]:
-    """Parts of some length: Parquet keeps what is written at once together."""
-    waiting: list[NDArray[Any]] = []
-    for part in parts:
-        waiting.append(part)
-        if sum(map(len, waiting)) >= ROWS_WRITTEN_AT_ONCE:
-            yield np.concatenate(waiting)
-            waiting = []
-    if waiting:
-        yield np.concatenate(waiting)
-
-
-def _table(values: NDArray[Any], model: Any, proba: bool) -> Any:
+def _joined(parts: Iterator[tuple[Any, Any]], unseen: Unseen) -> Iterator[Any]:
+    """Tables of some length: Parquet keeps what is written at once together."""
     import pyarrow as pa
 
-    if proba:
-        names = [f"probability_{label}" for label in model.classes_]
-    elif values.ndim == 2:
-        names = [f"prediction_{i}" for i in range(values.shape[1])]
-    else:
-        names = ["prediction"]
-    columns = values.reshape(len(values), -1).T
-    return pa.Table.from_arrays([pa.array(np.ascontiguousarray(c)) for c in columns], names)
+    waiting: list[Any] = []
+    for part, strange in parts:
+        unseen.add(strange)
+        waiting.append(part)
+        if sum(map(len, waiting)) * part.num_columns >= CELLS_WRITTEN_AT_ONCE:
+            yield pa.concat_tables(waiting, promote_options="permissive")
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting, promote_options="permissive")
+
+
+def _column(X: Any, j: int) -> NDArray[Any]:
+    return X.column(j) if isinstance(X, Columns) else X[:, j]
+
+
+def _columns(answers: Any) -> list[NDArray[Any]]:
+    """What a model gave, column by column."""
+    if isinstance(answers, Columns):
+        return list(answers.columns)
+    values = np.asarray(_dense(answers))
+    return list(values.reshape(len(values), -1).T)
+
+
+def _dense(rows: Any) -> Any:
+    return rows.toarray() if issparse(rows) else rows
+
+
+def _table(columns: list[NDArray[Any]], names: list[str]) -> Any:
+    import pyarrow as pa
+
+    arrays = [pa.array(np.ascontiguousarray(column), from_pandas=True) for column in columns]
+    arrays = [a.cast(pa.string()) if pa.types.is_null(a.type) else a for a in arrays]
+    return pa.Table.from_arrays(arrays, names)
 
 
 def _writer(file: Any, file_format: str, schema: Any) -> Any:

@@ -6,43 +6,166 @@ import copy
 import os
 import sys
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
-from suffice.cli.choices import column_names
-from suffice.sources import Piece, Source, scan
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.cli.running import note
+from suffice.sources import Block, Columns, FileSource, Piece, Source, scan
+from suffice.sources.derived.subset import SubsetSource
+from suffice.sources.files.dialect import Dialect
 
 PATIENCE = 1.0
 """Seconds after which a bar appears."""
 
 
-def training_rows(
+def open_rows(
     data: Sequence[str],
-    target: Sequence[str] | None,
-    weight: str | None,
-    features: Sequence[str] | None,
     output: str,
-) -> Source:
-    """Rows to learn from, to forget or to predict; `output` may be none of their files."""
+    dialect: Mapping[str, Any],
+    target: Sequence[str] | None = None,
+    weight: str | None = None,
+    features: Sequence[str] | None = None,
+    dropped: Sequence[str] | None = None,
+) -> FileSource:
+    """Rows to learn from, to forget or to predict.
+
+    Parameters
+    ----------
+    data : sequence of str
+    output : str
+        A file that will be written: it may be none of those that are read.
+    dialect : dict
+        How the files are written, as far as the user says: arguments of `scan`.
+    target, weight, features, dropped
+        Names of columns.
+    """
     targets = list(target or ())
     source = scan(
-        list(data),
+        data[0] if len(data) == 1 else list(data),
         target=targets[0] if len(targets) == 1 else targets or None,
         weight=weight,
         features=features,
+        **dialect,
     )
     if os.path.exists(output) and any(os.path.samefile(f.path, output) for f in source.files):
         raise ValueError(f"{output!r} is one of the files to be read: write to another one")
-    return source
+    _tell(source.dialect, features is not None)
+    if not dropped:
+        return source
+    kinds = dict(zip(source.selection.features, source.column_kinds, strict=True))
+    if unknown := [name for name in dropped if name not in kinds]:
+        raise ValueError(
+            f"--drop {unknown[0]!r}: there is no such column to learn from; there are "
+            f"{', '.join(map(repr, kinds))}"
+        )
+    return with_columns(source, {n: kind for n, kind in kinds.items() if n not in dropped})
 
 
-def features_of(model: Any, chosen: Sequence[str] | None = None) -> list[str] | None:
-    """The columns that a model reads: those it was fitted on, unless others are named."""
-    names = column_names(chosen)
-    if names is None and hasattr(model, "feature_names_in_"):
-        return [str(name) for name in model.feature_names_in_]
-    return names
+def _tell(dialect: Dialect | None, named: bool) -> None:
+    """Say in a line what is unusual about CSV files, unless it does not matter."""
+    found = {} if dialect is None else dialect.unusual()
+    if named:
+        found.pop("features", None)  # columns without a name were not asked for
+    if dialect is not None and found:
+        guessed = [f"--{name}" for name in found if name not in dialect.given]
+        advice = f" (change by {', '.join(guessed)})" if guessed else ""
+        note(f"read as {', '.join(found.values())}{advice}")
+
+
+def with_columns(source: FileSource, kinds: Mapping[str, str]) -> FileSource:
+    """The same rows with these columns as features: text where that is what they held before."""
+    found = dict(zip(source.selection.features, source.column_kinds, strict=True))
+    read_as = {
+        name: kind if "text" in (kind, found.get(name, kind)) else found.get(name, kind)
+        for name, kind in kinds.items()
+    }
+    texts = {name for name, kind in read_as.items() if kind == "text"}
+    files = [
+        replace(file, n_rows=n, types={k: t for k, t in file.types.items() if k not in texts})
+        for file, n in zip(source.files, source._counts, strict=True)
+    ]
+    selection = replace(
+        source.selection, features=tuple(read_as), column_kinds=tuple(read_as.values())
+    )
+    return FileSource(files, selection, source._first_text if texts else None, source._copy)
+
+
+class WithTarget(SubsetSource):
+    """The rows of files that have a target."""
+
+    def __init__(self, source: FileSource, absent: NDArray[np.intp]) -> None:
+        mask = np.ones(source.count_rows(), bool)
+        mask[absent] = False
+        super().__init__(source, mask)
+        # Beside missing cells, whole numbers and flags were read as floats.
+        kinds = {"int": np.int64, "bool": np.bool_}
+        self.kind = kinds.get(source.selection.target_kind)
+
+    def pieces(self) -> Iterator[Piece]:
+        for piece in super().pieces():
+            yield _Labelled(piece, self.kind)
+
+
+class _Labelled:
+    """A piece whose target is of one type."""
+
+    __slots__ = ("kind", "n_rows", "piece", "start")
+
+    def __init__(self, piece: Piece, kind: type[Any] | None) -> None:
+        self.piece, self.kind = piece, kind
+        self.start, self.n_rows = piece.start, piece.n_rows
+
+    def load(self) -> Block:
+        block = self.piece.load()
+        if self.kind is None or block.y is None:
+            return block
+        whole = np.array_equal(block.y, np.trunc(block.y))
+        return replace(block, y=block.y.astype(self.kind)) if whole else block
+
+
+def without_absent(source: FileSource, absent: NDArray[np.intp]) -> Source:
+    """The rows that have a target, and a note of how many have none."""
+    if not len(absent):
+        return source
+    note(f"rows without a target, left out: {len(absent):,}")
+    return WithTarget(source, absent)
+
+
+def in_memory(source: Source) -> Source:
+    """A source that reads its rows now, and keeps them."""
+    kept, pieces = copy.copy(source), [OnePiece(source, p.load()) for p in source.pieces()]
+    kept.pieces = lambda: iter(pieces)  # type: ignore[method-assign]
+    return kept
+
+
+class OnePiece(Source):
+    """A block of a source as a source of its own; its rows keep their numbers and names."""
+
+    n_rows: int
+
+    def __init__(self, source: Source, block: Block) -> None:
+        self.source, self.block = source, block
+        self.n_rows, self.n_columns = block.X.shape
+        names = source.feature_names
+        self.feature_names = None if names is None else names[: self.n_columns]
+        self.kinds = block.X.kinds if isinstance(block.X, Columns) else None
+        self.sparse = source.sparse
+        self.start = block.start
+
+    def pieces(self) -> Iterator[Piece]:
+        yield self
+
+    def load(self) -> Block:
+        """The block: a source of one piece is that piece."""
+        return self.block
+
+    def row_label(self, row: int) -> str:
+        return self.source.row_label(row)
 
 
 @contextmanager

@@ -17,8 +17,25 @@ from typing import Any
 
 DONE, FAULT, BAD_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
 
+AS_OPTIONS = {"say header=False": "say --no-header", "say header=True": "say --header"}
+"""What messages of the library say, and what it is called here."""
+
 GIVEN_WARNINGS: list[str] = []
 """What the running command has warned of so far."""
+
+GIVEN_NOTES: list[str] = []
+"""What a user should know about what the running command did to the rows."""
+
+
+def note(line: str) -> None:
+    """Say something in one line, if the command succeeds."""
+    GIVEN_NOTES.append(one_line(line))
+
+
+def write_notes() -> None:
+    """Write the notes to standard error."""
+    with suppress(BrokenPipeError):
+        sys.stderr.writelines(f"note: {line}\n" for line in GIVEN_NOTES)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -58,9 +75,8 @@ def _invoke(arguments: list[str]) -> int:
     # Not Typer's own `main`, which has its own ideas of errors, interrupts and pipes.
     import typer
 
-    from suffice.cli.app import app
+    from suffice.cli.app import command
 
-    command = typer.main.get_command(app)
     try:
         with command.make_context("suffice", arguments) as context:
             command.invoke(context)
@@ -77,7 +93,10 @@ def describe(error: BaseException) -> str:
         return one_line(f"{os.fsdecode(error.filename)!r}: {error.strerror}")
     if isinstance(error, OSError) and error.strerror:
         return one_line(error.strerror)
-    return one_line(str(error) or type(error).__name__)
+    text = one_line(str(error) or type(error).__name__)
+    for said, option in AS_OPTIONS.items():
+        text = text.replace(said, option)
+    return text
 
 
 def one_line(text: str) -> str:
@@ -118,8 +137,11 @@ def _warnings_on_one_line() -> Iterator[None]:
             sys.stderr.write(f"warning: {line}\n")
 
     GIVEN_WARNINGS.clear()
+    GIVEN_NOTES.clear()
     with warnings.catch_warnings():
         warnings.filterwarnings("default", category=UserWarning)
+        # Counted column by column instead, in a note.
+        warnings.filterwarnings("ignore", message="Found unknown categories")
         warnings.showwarning = show
         yield
 

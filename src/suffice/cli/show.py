@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -13,16 +14,23 @@ from typing import Any
 import numpy as np
 
 from suffice.catalogue import Entry
-from suffice.cli.running import GIVEN_WARNINGS, one_line
+from suffice.cli.running import GIVEN_NOTES, GIVEN_WARNINGS, one_line, write_notes
 
 NAMES_SHOWN = 8
 WIDTH_OF_FILES = 160  # where the output is no terminal
+WIDE = 120
+
+METRICS = {
+    "r2": "R²", "d2": "D²", "rmse": "RMSE", "mae": "MAE", "accuracy": "accuracy",
+    "log_loss": "log loss", "log_likelihood": "log-likelihood",
+}  # fmt: skip
 
 
 def report(document: dict[str, Any], as_json: bool, *lines: Any) -> None:
     """Print what a command did: the document for machines, or the lines for people."""
+    write_notes()
     if as_json:
-        print_json({**document, "warnings": list(GIVEN_WARNINGS)})
+        print_json({**document, "notes": list(GIVEN_NOTES), "warnings": list(GIVEN_WARNINGS)})
         return
     for line in lines:
         print_rich(line) if hasattr(line, "__rich_console__") else print(line)
@@ -52,11 +60,15 @@ def print_rich(thing: Any) -> None:
     """A Rich table; in files and pipes it is as wide as it needs to be."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else WIDTH_OF_FILES
-    console = Console(markup=False, highlight=False, emoji=False, width=width)
+    console = Console(markup=False, highlight=False, emoji=False, width=width())
     with console.capture() as drawn:
         console.print(thing)
     print("\n".join(line.rstrip() for line in drawn.get().splitlines()).strip("\n"))
+
+
+def width() -> int:
+    """Characters of a line of the output."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH_OF_FILES
 
 
 def table(rows: Iterable[Sequence[str]], titles: Sequence[str] = ()) -> Any:
@@ -67,6 +79,8 @@ def table(rows: Iterable[Sequence[str]], titles: Sequence[str] = ()) -> Any:
     drawn = Table(*titles, box=box.SIMPLE_HEAD if titles else None, show_header=bool(titles))
     if not titles:
         drawn.pad_edge, drawn.padding = True, (0, 2)
+    for i, column in enumerate(drawn.columns):
+        column.no_wrap, column.overflow = i == 0, "fold"  # names stay whole, and no word is cut
     for row in rows:
         drawn.add_row(*map(one_line, row))
     return drawn
@@ -75,17 +89,18 @@ def table(rows: Iterable[Sequence[str]], titles: Sequence[str] = ()) -> Any:
 # --- models -------------------------------------------------------------------------------
 
 
-def model_document(model: Any) -> dict[str, Any]:
+def model_document(saved: Any) -> dict[str, Any]:
     """What a model is, has learned from, and what was proved about it."""
-    names = getattr(model, "feature_names_in_", None)
+    model = saved.model
     document: dict[str, Any] = {
         "model": type(model).__name__,
         "parameters": model.get_params(deep=False),
-        "columns": int(model.n_features_in_),
-        "features": None if names is None else [str(name) for name in names],
+        "columns": int(saved.whole.n_features_in_),
+        "features": saved.features,
+        "prepared": None if saved.preparation is None else saved.coefficient_names,
+        "target": saved.target,
+        **{name: saved.notes.get(name) for name in ("left_out", "score")},
     }
-    if hasattr(model, "target_names_in_"):
-        document["target"] = list(model.target_names_in_)
     if hasattr(model, "classes_"):
         document["classes"] = model.classes_
     document["certificate"] = certificate_document(model)
@@ -112,7 +127,7 @@ def certificate_document(model: Any) -> dict[str, Any]:
 
 def statistic_document(model: Any) -> dict[str, Any] | None:
     """The kept statistic: its kind, rows, columns, precision and bytes."""
-    statistic = getattr(model, "statistics_", None)
+    statistic = vars(model).get("_statistic", getattr(model, "statistics_", None))
     if statistic is None:
         return None
     return {
@@ -130,21 +145,27 @@ def count_of(statistic: Any) -> int | None:
     return None if count is None else int(np.sum(count))
 
 
-def model_lines(model: Any, path: str) -> list[Any]:
+def model_lines(saved: Any, path: str) -> list[Any]:
     """The same for people."""
-    document = model_document(model)
-    names = document["features"]
+    model, document = saved.model, model_document(saved)
+    names, prepared = document["features"], document["prepared"]
     facts = [
         ("file", f"{path} ({size(os.path.getsize(path))})"),
         ("columns", f"{document['columns']:,}" + (f": {shown(names)}" if names else "")),
     ]
-    if "target" in document:
+    if prepared:
+        facts.append(("prepared", f"{len(prepared):,}: {shown(prepared)}"))
+    if document["target"]:
         facts.append(("target", shown(document["target"])))
+    if document["left_out"]:
+        facts.append(("left out", shown(list(document["left_out"]))))
+    if document["score"]:
+        facts.append(("score", score_line(document["score"])))
     if "classes" in document:
         facts.append(("classes", shown(np.asarray(document["classes"]).tolist())))
     statistic = document["statistic"]
     if statistic is None:
-        facts.append(("statistic", "none was kept"))
+        facts.append(("statistic", "none was kept: to learn more, it needs all rows"))
     else:
         facts.append(
             (
@@ -169,6 +190,14 @@ def outcome(model: Any, done: str, path: str) -> tuple[str, str, str]:
     proof = model.certificate_
     verdict = "holds" if proof.holds else "DOES NOT HOLD"
     return f"{one_line(repr(model))} {done}", f"{verdict}: {proof.claim}", f"saved to {path}"
+
+
+def score_line(score: Mapping[str, Any]) -> str:
+    """A cross-validated score."""
+    return (
+        f"{METRICS[score['metric']]} {score['mean']:.4g} ± {score['std']:.2g} "
+        f"on held-out rows ({score['folds']}-fold cross-validation)"
+    )
 
 
 def shown(names: Sequence[Any]) -> str:
@@ -199,7 +228,8 @@ def entry_document(entry: Entry) -> dict[str, Any]:
 
 
 def catalogue_table(entries: Iterable[Entry]) -> Any:
-    """The catalogue for people."""
+    """The catalogue for people; in a narrow terminal only what is most asked for."""
+    titles = ("model", "task", "can", "refit", "objective")[: 5 if width() >= WIDE else 3]
     rows = [
         (
             entry.name,
@@ -207,7 +237,7 @@ def catalogue_table(entries: Iterable[Entry]) -> Any:
             ", ".join(word for name, word in ABILITIES.items() if getattr(entry, name)),
             ", ".join(entry.refit) or "–",
             entry.objective,
-        )
+        )[: len(titles)]
         for entry in entries
     ]
-    return table(rows, ("model", "task", "can", "refit", "objective"))
+    return table(rows, titles)

@@ -6,12 +6,13 @@ on a source of its own columns, and the rows that come out are joined block by b
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
-from sklearn import compose
+from sklearn import compose, config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
 from sklearn.frozen import FrozenEstimator
@@ -20,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from suffice.fitting.all_or_nothing import all_or_nothing
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.transforming import SourceTransformer
+from suffice.preprocessing.chosen_columns import as_cells, positions
 from suffice.sources import Columns, MappedSource, Source
 from suffice.sources.memory.mixed import NUMBER, TEXT, kinds_of
 
@@ -173,7 +175,14 @@ class ColumnTransformer(SourceTransformer, compose.ColumnTransformer):
         )
 
     @all_or_nothing
-    def _fit_source(self, source: Source, y: Any, params: dict[str, Any]) -> Self:
+    def _fit_source(
+        self,
+        source: Source,
+        y: Any = None,
+        params: dict[str, Any] | None = None,
+        statistics: dict[str, Any] | None = None,
+    ) -> Self:
+        """Fit the transformers on a source, or solve them from `statistics` of their columns."""
         if y is not None or params:
             raise ValueError(
                 "a source brings its own target and weights: name them in scan(target=…, "
@@ -182,43 +191,40 @@ class ColumnTransformer(SourceTransformer, compose.ColumnTransformer):
         first = next(iter(source.pieces()), None)
         if first is None:
             raise ValueError(f"there are no rows in {source!r}; at least one is needed")
-        frame = as_frame(first.load().X, source)
+        rows = first.load().X
         own, remainder = self.transformers, self.remainder
+        output = self.__dict__.pop("_sklearn_output_config", {})
+        places = [positions(columns, source, rows) for _, _, columns in own]
+        left = [j for j in range(source.n_columns) if not any(j in taken for taken in places)]
+        known = statistics or {}
         try:
             self.transformers = [
-                (name, self._fitted(step, columns, frame, source), columns)
-                for name, step, columns in own
+                (name, fitted(step, taken, source, known.get(name)), taken)
+                for (name, step, _), taken in zip(own, places, strict=True)
             ]
             if not isinstance(remainder, str):
-                left = self._left_over(frame)
-                self.remainder = self._fitted(remainder, left, frame, source)
-            # The transformers are fitted: scikit-learn only notes names, positions and widths.
-            super().fit_transform(frame)
+                self.remainder = fitted(remainder, left, source)
+            # The transformers are fitted: scikit-learn only notes positions and widths.
+            with warnings.catch_warnings(), config_context(transform_output="default"):
+                warnings.filterwarnings("ignore", message="X does not have valid feature names")
+                super().fit_transform(as_cells(rows))
         finally:
             self.transformers, self.remainder = own, remainder
+            self.__dict__.update({"_sklearn_output_config": output} if output else {})
+        meant = {name: columns for name, _, columns in own if not callable(columns)}
+        names = source.feature_names
         self.transformers_ = [
-            (name, getattr(step, "estimator", step), columns)
-            if isinstance(step, FrozenEstimator)
-            else (name, step, columns)
-            for name, step, columns in self.transformers_
+            (
+                name,
+                step.estimator if isinstance(step, FrozenEstimator) else step,
+                meant.get(name, taken if names is None else [names[j] for j in taken]),
+            )
+            for name, step, taken in self.transformers_
         ]
-        if source.feature_names is None:
-            self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
         return self
-
-    def _fitted(self, step: Any, columns: Any, frame: Any, source: Source) -> Any:
-        """A transformer fitted on its columns of a source, and frozen."""
-        if isinstance(step, str):
-            return step
-        indices = positions(columns, frame)
-        if not indices:
-            return step
-        refuse_foreign(step)
-        return FrozenEstimator(clone(step).fit(selected(source, indices)))
-
-    def _left_over(self, frame: Any) -> list[int]:
-        taken = {i for _, _, columns in self.transformers for i in positions(columns, frame)}
-        return [i for i in range(frame.shape[1]) if i not in taken]
 
     def _parts(self, source: Source) -> list[Part]:
         parts = []
@@ -302,55 +308,13 @@ def selected(source: Source, indices: Sequence[int]) -> MappedSource:
     )
 
 
-def as_frame(X: Any, source: Source) -> Any:
-    """A block as a data frame, whose columns can be told by name and type."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError(
-            "ColumnTransformer tells the columns of a source by name and type with the help of "
-            "pandas: install suffice[frames]"
-        ) from None
-
-    names = list(source.feature_names or range(source.n_columns))
-    if issparse(X):
-        X = X.toarray()
-    if not isinstance(X, Columns):
-        return pd.DataFrame(np.asarray(X, np.float64), columns=names)
-    series = [
-        pd.Series(column, dtype=str if kind == TEXT else np.float64)
-        for column, kind in zip(X.columns, X.kinds, strict=True)
-    ]
-    frame = pd.concat(series, axis=1)
-    frame.columns = pd.Index(names)
-    return frame
-
-
-def positions(columns: Any, frame: Any) -> list[int]:
-    """Positions of the columns that a user means, in a frame."""
-    if callable(columns):
-        columns = columns(frame)
-    numbered = np.arange(frame.shape[1])
-    if isinstance(columns, (str, int, np.integer)):
-        columns = [columns]
-    if isinstance(columns, slice):
-        ends = (columns.start, columns.stop)
-        if any(isinstance(end, str) for end in ends):
-            first, last = (None if e is None else frame.columns.get_loc(e) for e in ends)
-            return numbered[slice(first, None if last is None else last + 1)].tolist()
-        return numbered[columns].tolist()
-    listed = list(columns)
-    if listed and all(isinstance(c, (bool, np.bool_)) for c in listed):
-        return numbered[np.asarray(listed)].tolist()
-    if any(isinstance(c, str) for c in listed):
-        unknown = [c for c in listed if c not in frame.columns]
-        if unknown:
-            raise ValueError(
-                f"A given column is not a column of the data: {unknown}; its columns are "
-                f"{list(frame.columns)}"
-            )
-        return [frame.columns.get_loc(c) for c in listed]
-    return [int(numbered[c]) for c in listed]
+def fitted(step: Any, columns: Sequence[int], source: Source, statistic: Any = None) -> Any:
+    """A transformer fitted on its columns of a source, and frozen."""
+    if isinstance(step, str) or not columns:
+        return step
+    refuse_foreign(step)
+    rows, step = selected(source, columns), clone(step)
+    return FrozenEstimator(step.fit(rows) if statistic is None else step._from(statistic, rows))
 
 
 def make_column_transformer(*transformers: Any, **params: Any) -> ColumnTransformer:

@@ -8,9 +8,10 @@ becomes another source, whose blocks are changed when they are read.
 from __future__ import annotations
 
 import copy
+import time
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +75,14 @@ class Transformer(SourceTransformer, OnePass):
         source = as_source(X, None, weight)
         self._take_names(source, reset)
         return source
+
+    def _from(self, statistic: Any, source: Source) -> Self:
+        """Fitted by a statistic of the rows of a source, which is not read."""
+        self._validate_params()
+        began = time.perf_counter()
+        self._training_source(source, None, None)
+        self._resolve("of all columns together", statistic, began)
+        return self
 
     # --- transforming ---------------------------------------------------------------------
 

@@ -60,13 +60,12 @@ def survey(cv: Any, estimator: Any, X: Any, y: Any, groups: Any) -> Survey:
         n_rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
         splitter = check_cv(cv, y, classifier=classifies)
         return Survey(folds_of(splitter, X, y, groups, n_rows), 0)
-    passes, labels = 0, None
+    labels = None
     if _looks_at_labels(cv, classifies):
         labels = labels_of(X)
-        passes += 1
-        X.n_rows = len(labels)
-    passes += X.n_rows is None
-    n_rows = X.count_rows()
+        passes, n_rows = 1, len(labels)
+    else:
+        passes, n_rows = int(X.n_rows is None), X.count_rows()
     if not n_rows:
         raise ValueError(f"there are no rows in {X!r}; at least one is needed")
     splitter = check_cv(cv, labels, classifier=classifies)

@@ -4,7 +4,8 @@ A guess is made only where the text proves it:
 
     encoding    a byte order mark, or zeros between the letters; else UTF-8 if the bytes are
                 UTF-8; else Latin-1, as Windows extends it
-    separator   one of , ; tab | that cuts the first lines into as many cells as the header
+    separator   one of , ; tab | that cuts the first lines into as many cells as the header; where
+                none does, a space if it leaves nothing but numbers
     decimal     a comma if a column of numbers has a cell such as 1,5 that can mean nothing else
 
 Whatever is given by the user is not guessed.
@@ -225,7 +226,15 @@ def separator_of(text: str, default: str = ",") -> str:
         score = (round(even, 2), round(numbers, 2), width)
         if score > best_score:
             best, best_score = sep, score
-    return best
+    return " " if best_score[2] == 0 and _are_spaced_numbers(text) else best
+
+
+def _are_spaced_numbers(text: str) -> bool:
+    """Whether single spaces cut all lines into as many cells, which are numbers below the first."""
+    lines = list(islice(records(text, " "), SAMPLE_LINES))
+    cells = [cell for line in lines[1:-1] for cell in line]
+    even = len({len(line) for line in lines[:-1]}) == 1 and len(lines[0]) > 1
+    return even and bool(cells) and all(_NUMBER.fullmatch(cell) for cell in cells)
 
 
 def looks_like_data(names: Sequence[str], is_number: Sequence[bool]) -> bool:
