@@ -132,6 +132,6 @@ def test_every_dialect(run, folder, encoding):
         usual = (separator, decimal) == (",", ".") and encoding.startswith("utf-8")
         notes = outcome.err.splitlines(keepends=True)
         assert (len(notes), notes[-1]) == (1 if usual else 2, TEXT)
-        assert notes[0].startswith("note: read as ") is not usual
+        assert notes[0].startswith("note: the file: ") is not usual
         assert run(*predict, "other.parquet", "other.csv").code == 0
         pd.testing.assert_frame_equal(pd.read_parquet("other.parquet"), plain)

@@ -86,7 +86,7 @@ def test_a_fit_is_that_of_a_pipeline(run, table, name, model, drop):
     outcome = run(*FIT, "--model", name, "--save", "m")
     assert outcome.code == 0
     assert outcome.err.splitlines() == [
-        "note: read as column 1 without a name left out (change by --features)",
+        "note: the file: column 1 without a name left out (change by --features)",
         "note: column 'nothing' is left out: it holds no value",
         "note: column 'member' is left out: text with more than 50 values",
         "note: column 'country' is left out: always the same text",

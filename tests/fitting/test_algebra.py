@@ -769,9 +769,9 @@ def test_parameters_that_need_the_rows(fitted, unchanged):
         ):
             with unchanged(model), pytest.raises(ValueError, match="exact=True was set after"):
                 call()
-    fitted.set_params(positive=True)
+    fitted.set_params(fit_intercept="yes")
     for call in (fitted.refit, lambda: fitted.update(np.eye(3), np.ones(3))):
-        with unchanged(fitted), pytest.raises(ValueError, match="positive=False"):
+        with unchanged(fitted), pytest.raises(ValueError, match="fit_intercept"):
             call()
 
 

@@ -224,12 +224,6 @@ def test_penalties_that_do_not_fit_the_targets(rows, unchanged):
             model.fit(*rows)
 
 
-def test_what_is_not_supported(model, rows, unchanged):
-    model.set_params(positive=True)
-    with unchanged(model), pytest.raises(ValueError, match="positive=False"):
-        model.fit(*rows)
-
-
 # --- interruptions -------------------------------------------------------------------------
 
 

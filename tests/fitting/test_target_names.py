@@ -27,6 +27,7 @@ from suffice import (
     Ridge,
     RidgeCV,
 )
+from suffice.cli.saved import Saved
 from suffice.cli.show import model_document
 from suffice.preprocessing import StandardScaler
 
@@ -240,5 +241,5 @@ def test_tables(file):
 
 
 def test_what_the_command_line_shows(fares):
-    assert model_document(fares)["target"] == ["fare"]
-    assert "target" not in model_document(Ridge().fit(X, y))
+    assert model_document(Saved(fares))["target"] == ["fare"]
+    assert model_document(Saved(Ridge().fit(X, y)))["target"] is None

@@ -36,6 +36,7 @@ from suffice.statistics.moments.full import Moments
 from suffice.statistics.moments.labelled import LabelledMoments
 from suffice.statistics.moments.pooled import PooledMoments
 from suffice.statistics.observed import Observed
+from suffice.statistics.residuals import LineAt, ResidualSums
 from suffice.statistics.rows.weighted import WeightedRows
 from suffice.statistics.rows.with_targets import RowsAndTargets, as_table
 from suffice.statistics.side_by_side import SideBySide
@@ -597,6 +598,19 @@ def words_counted(block: Rows) -> WordCounts:
     return WordCounts.summarize(documents, block.weight)
 
 
+def residuals_of_integers(block: Rows) -> ResidualSums:
+    """Of a line with whole coefficients: nothing is rounded."""
+    line = LineAt(np.array([[2.0], [-3.0]]), np.array([1.0, 0.0]), np.array([5.0]))
+    return ResidualSums.summarize(block.Z, block.Z[:, :1] * 7 - 2, block.weight, line)
+
+
+def residual_sums_equal(a: ResidualSums, b: ResidualSums) -> None:
+    for name in ("products", "totals", "squares"):
+        one, other = getattr(a, name), getattr(b, name)
+        assert np.array_equal(one.hi, other.hi)
+        assert np.array_equal(one.lo, other.lo)
+
+
 SPECIMENS = [
     *moments_specimens(),
     *column_specimens(),
@@ -657,6 +671,14 @@ SPECIMENS = [
         zero=RowsAndTargets.zero,
         agree=targets_agree,
         hands_on=True,
+    ),
+    Specimen(
+        name="sums of residuals",
+        statistic=ResidualSums,
+        rows=integer_rows(),
+        summarize=residuals_of_integers,
+        zero=ResidualSums.zero,
+        agree=residual_sums_equal,
     ),
     Specimen(
         name="counts of words",

@@ -444,6 +444,10 @@ def test_conjugate_gradients_do_not_call_a_large_gradient_a_minimum(
     noise = np.random.default_rng(0)
     X, y = noise.normal(size=(50, 6)), noise.normal(size=50)
     with pytest.warns(ConvergenceWarning, match="gradient is still too large"):
-        model = LinearRegression(tol=0.5).fit(X, y)
+        model = Ridge(alpha=1e-6, max_iter=2).fit(X, y)
     assert not model.certificate_.holds
+    # A looser tolerance that was reached is what the user has asked for; the claim says so.
+    model = LinearRegression(tol=0.5).fit(X, y)
+    assert model.certificate_.holds
+    assert 1e-6 < model.certificate_.stationarity <= 5
     assert not hasattr(model, "rank_")

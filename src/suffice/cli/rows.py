@@ -74,7 +74,7 @@ def _tell(dialect: Dialect | None, named: bool) -> None:
     if dialect is not None and found:
         guessed = [f"--{name}" for name in found if name not in dialect.given]
         advice = f" (change by {', '.join(guessed)})" if guessed else ""
-        note(f"read as {', '.join(found.values())}{advice}")
+        note(f"the file: {', '.join(found.values())}{advice}")
 
 
 def with_columns(source: FileSource, kinds: Mapping[str, str]) -> FileSource:

@@ -57,6 +57,8 @@ class ResidualSums:
 
     Attributes
     ----------
+    count : int
+        Number of rows.
     products : DoubleDouble of shape (targets, columns)
         Σ w r x.
     totals : DoubleDouble of shape (targets,)
@@ -65,9 +67,21 @@ class ResidualSums:
         Σ w r².
     """
 
+    count: int
     products: DoubleDouble
     totals: DoubleDouble
     squares: DoubleDouble
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the sums take."""
+        return 16 * (self.products.hi.size + 2 * self.totals.hi.size)
+
+    @classmethod
+    def zero(cls, n_columns: int, n_targets: int = 1) -> ResidualSums:
+        """The sums over no rows."""
+        shapes = (n_targets, n_columns), n_targets, n_targets
+        return cls(0, *map(DoubleDouble.zeros, shapes))
 
     @classmethod
     def summarize(cls, X: Any, Y: Array, weight: Array | None, line: LineAt) -> ResidualSums:
@@ -86,12 +100,14 @@ class ResidualSums:
             _of_few_rows(X[rows], Y[rows], None if weight is None else weight[rows], line)
             for rows in (slice(i, i + step) for i in range(0, X.shape[0], step))
         ]
-        return cls.merge(parts) if parts else _of_few_rows(X, Y, weight, line)
+        return cls.merge(parts) if parts else cls.zero(*line.coef.shape)
 
     @classmethod
     def merge(cls, parts: Sequence[ResidualSums]) -> ResidualSums:
         """The sums over all rows of the parts."""
+        parts = [part for part in parts if part.count] or list(parts[:1])
         return cls(
+            sum(part.count for part in parts),
             pairwise([part.products for part in parts]),
             pairwise([part.totals for part in parts]),
             pairwise([part.squares for part in parts]),
@@ -116,7 +132,7 @@ def _of_few_rows(X: Any, Y: Array, weight: Array | None, line: LineAt) -> Residu
         add_cross_products(X, weighted, *sums)
     add_cross_products(np.hstack([residual, np.ones((n, 1))]), weighted, *own)
     products, rest = (DoubleDouble(*two_sum(*pair)) for pair in (sums, own))
-    return ResidualSums(products, rest[:, -1], rest[np.arange(k), np.arange(k)])
+    return ResidualSums(n, products, rest[:, -1], rest[np.arange(k), np.arange(k)])
 
 
 def _weighted(residual: Array, weight: Array | None) -> Array:

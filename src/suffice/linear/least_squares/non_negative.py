@@ -151,10 +151,13 @@ def _of_one_target(
             break
     coef = DoubleDouble.zeros(equations.B.shape)
     coef.hi[scaled.active, 0] = x / scaled.scale
+    coef_bound = np.zeros(equations.B.shape)
+    coef_bound[support] = found.coef_bound
     violation = np.inf if conditions.is_doubtful else float(violations.max(initial=0.0))
     return replace(
         found,
         coef=coef,
+        coef_bound=coef_bound,
         rank=None,
         coefficient_digits=found.coefficient_digits if certain else 0.0,
         stationarity=violation,

@@ -85,7 +85,7 @@ class ProximalNewton:
         slope = (self.hessian @ found.theta - linear).reshape(reached.shape)
         pulls = max(float(l1.max()), float(np.abs(point.gradient).max()))
         left = float(self.objective.violation(slope, reached).max())
-        self.doubt = NOT_SOLVED if left > SOLVED * pulls else ""
+        self.doubt = NOT_SOLVED if l1.any() and left > SOLVED * pulls else ""
         return np.asarray(reached - point.parameters)
 
     def distance(self, step: Array, parameters: Array) -> float:
