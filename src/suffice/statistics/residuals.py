@@ -80,8 +80,8 @@ class ResidualSums:
     @classmethod
     def zero(cls, n_columns: int, n_targets: int = 1) -> ResidualSums:
         """The sums over no rows."""
-        shapes = (n_targets, n_columns), n_targets, n_targets
-        return cls(0, *map(DoubleDouble.zeros, shapes))
+        zeros = DoubleDouble.zeros
+        return cls(0, zeros((n_targets, n_columns)), zeros(n_targets), zeros(n_targets))
 
     @classmethod
     def summarize(cls, X: Any, Y: Array, weight: Array | None, line: LineAt) -> ResidualSums:
