@@ -86,7 +86,7 @@ def rows_and_queries(
 
 
 def centred(options: Options) -> tuple[Floats, Floats]:
-    """Many columns, a hundred of which matter; a path has no intercept, so that they are centred."""
+    """Many columns, a hundred of which matter; centred, as a path has no intercept."""
     shape = (300, 3000) if options.quick else (1000, 20_000)
     X = factors(*shape, KAPPA, seed=3)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -112,7 +112,7 @@ RACES: Mapping[str, Any] = {
         glm,
         inference,
         selection,
-    )  # fmt: skip
+    )
     for row in module.ROWS
 }
 
