@@ -40,7 +40,7 @@ DERIVED = {
 }
 OF_THEIR_OWN = {
     "ArraySource", "BlockAtHand", "ColumnsSource", "FileSource", "FrameSource", "OneBlock",
-    "QueryBlocks", "SparseSource", "_OnePiece",
+    "QueryBlocks", "SparseSource", "OnePiece", "WithTarget",
 }  # fmt: skip
 """Sources of rows that are at hand: data of a user, or a block that a worker has loaded."""
 

@@ -5,6 +5,7 @@ The oracles are rational arithmetic, and NumPy's singular values where the solut
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -206,6 +207,61 @@ def test_a_column_that_is_nearly_dependent_is_no_dependent_one() -> None:
     assert model.trace_.step[-1] == "moments in double-double"
     truth = least_squares(X[:, :], y)
     assert model.certificate_.digits <= standardised_digits(model, truth.coef, X, y, None)
+
+
+def test_a_total_with_an_error_of_its_own_is_no_dependent_column() -> None:
+    """Thousands of roundings are a signal, however many columns add up to the total."""
+    rng = np.random.default_rng(2)
+    parts = rng.standard_normal((3_000, 80))
+    own = rng.standard_normal(3_000)
+    X = np.column_stack([parts, parts.sum(axis=1) + 1e-12 * own])
+    with pytest.warns(UserWarning, match="too nearly dependent"):
+        model = LinearRegression().fit(X, own)
+    assert model.rank_ == 81
+    assert model.trace_.step[-1] == "moments in double-double"
+    assert model.score(X, own) > 0.99
+
+
+def test_what_holds_has_six_digits() -> None:
+    H, rng = codes(12_000, 8)
+    common = rng.standard_normal(12_000)
+    near = common + 1e-4 * rng.standard_normal(12_000)
+    X = np.column_stack([H, common + 1e4, near + 1e4])
+    y = common - near + 1e-6 * rng.standard_normal(12_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LinearRegression().fit(X, y)
+    assert model.rank_ == 9
+    assert model.certificate_.holds == (model.certificate_.digits >= 6)
+
+
+def test_dependent_columns_of_a_sparse_matrix() -> None:
+    H, rng = codes(12_000, 8)
+    X = np.hstack([H, rng.standard_normal((12_000, 4)) * (rng.random((12_000, 4)) < 0.3)])
+    y = X @ rng.standard_normal(12) + rng.standard_normal(12_000)
+    model = LinearRegression().fit(sparse.csr_array(X), y)
+    assert model.trace_.step == TWO_PASSES
+    assert model.rank_ == 11
+    coef, intercept = smallest(X, y)
+    np.testing.assert_allclose(model.coef_, coef, atol=1e-10)
+    assert model.intercept_ == pytest.approx(intercept, abs=1e-10)
+
+
+def test_without_the_rows_dependent_columns_stay_dependent() -> None:
+    """Nothing is proved then, but coefficients, tables and predictions are what they were."""
+    H, rng = codes(12_000, 8)
+    X = np.hstack([H, rng.standard_normal((12_000, 4))])
+    y = X @ rng.standard_normal(12) + rng.standard_normal(12_000)
+    model = LinearRegression().fit(X, y)
+    before = model.coef_.copy()
+    table = model.summary()
+    assert np.isnan(table.std_err[:9]).all()
+    alone = LinearRegression().fit(X[:, 1:], y).summary()
+    np.testing.assert_allclose(table.std_err[9:], alone.std_err[8:], rtol=1e-9)
+    with pytest.warns(UserWarning, match="exact=True"):
+        model.refit()
+    assert model.certificate_.digits == 0
+    np.testing.assert_allclose(model.coef_, before, atol=1e-9)
 
 
 def test_dependent_columns_with_weights_and_several_targets() -> None:

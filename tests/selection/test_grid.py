@@ -103,3 +103,15 @@ def test_a_bad_penalty_raises():
     model.alpha = [1.0, 2.0]
     with pytest.raises(ValueError, match="one for each of the 1 targets"):
         solve_grid([model], model.statistics_)
+
+
+def test_many_penalties_are_not_solved_by_an_inverse_that_is_none():
+    """Columns so close that float64 cannot invert their moments, however precise these are."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    X[:, 2] = X[:, 0] + 5e-11 * X[:, 2]
+    y = (X[:, 2] - X[:, 0]) * 2e10 + rng.standard_normal(300) * 1e-3
+    models = fits([Ridge(alpha) for alpha in (1.8e-15, 1e-12, 1e-3)], X, y)
+    for line, model in zip(solve_grid(models, models[0].statistics_), models, strict=True):
+        predicted = X @ line.coef[:, 0] + line.intercept[0]
+        assert np.linalg.norm(predicted - model.predict(X)) <= 1e-5 * np.linalg.norm(y)

@@ -346,7 +346,7 @@ class OnePass(Estimator):
             return False
         certificate = solved.certificate
         if not certificate.holds and statistic.precision == "float64" and hasattr(self, "exact"):
-            certificate = replace(certificate, notes=(*certificate.notes, IN_FLOAT64))
+            certificate = replace(certificate, notes=(IN_FLOAT64, *certificate.notes))
         trace = getattr(self, "trace_", Trace())
         trace = trace.extended(step, solved.objective, time.perf_counter() - began)
         self.certificate_, self.statistics_ = certificate, statistic

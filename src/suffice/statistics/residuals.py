@@ -4,9 +4,9 @@ With rᵢ = (yᵢ − ȳ) − (xᵢ − x̄)·θ for some θ, x̄ and ȳ at hand
 
     Σ wᵢ rᵢ xᵢ,      Σ wᵢ rᵢ,      Σ wᵢ rᵢ²
 
-tell how far θ is from the least squares, and cost a fraction of the second moments.  The
-residuals are rounded, as float64 rounds a product of rows with θ; from there on all products are
-exact and all sums double-double.
+tell how far θ is from the least squares, and cost a fraction of the second moments.  Residuals, and
+residuals times weights, are rounded to float64; from there on all products are exact and all sums
+double-double.
 """
 
 from __future__ import annotations

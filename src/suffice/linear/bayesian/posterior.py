@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 
 from suffice.bayes.priors.coefficients import CoefficientPrior
 from suffice.linear.least_squares.normal_equations import NormalEquations, Remainder, rounded
@@ -136,12 +135,7 @@ def spread_with(
 ) -> tuple[CoefficientSpread, NormalEquations]:
     """The root of V, and the equations with the prior's share from which it was made."""
     whole = with_prior(equations, prior)
-    try:
-        return spread(whole, fit_intercept, prior.diagonal), whole
-    except linalg.LinAlgError:
-        # As `solve` does where float64 fails.
-        whole = replace(whole, A=DoubleDouble.of(whole.A))
-        return spread(whole, fit_intercept, prior.diagonal), whole
+    return spread(whole, fit_intercept, prior.diagonal), whole
 
 
 def _errors(

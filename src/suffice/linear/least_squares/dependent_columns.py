@@ -34,8 +34,10 @@ from suffice.linear.least_squares.normal_equations import (
 )
 from suffice.linear.least_squares.refinement import remainder_of
 from suffice.linear.least_squares.solve import (
+    PROVED_ERROR,
     LeastSquaresSolution,
     digits_of_each,
+    intercept_bound,
     relative_error,
     solve_if_accurate,
 )
@@ -43,6 +45,10 @@ from suffice.numerics.double_double import UNIT, DoubleDouble
 
 SEEMS_DEPENDENT = 1e-11
 """What is left of a column, relative to its squares, below which it is put to the test."""
+
+ROUNDINGS_LEFT = 64
+"""What may be left of a dependent column, in roundings of its values: theirs, and those of the
+residuals, which add up at random."""
 
 Indices = NDArray[np.intp]
 
@@ -66,11 +72,11 @@ def without_dependent(
     found = solve_if_accurate(reduced, nothing)
     if found is None:
         return None
-    # Of the dependent columns no more may be left than rounding: their own, and the residuals'.
-    own = 4 * UNIT * np.sqrt(equations.x_square[dependent])
-    if not (np.sqrt(found.residual.hi[k:]) <= own + 2 * rest.row_error[k:]).all():
+    own = UNIT * np.sqrt(equations.x_square[dependent])
+    if not (np.sqrt(found.residual.hi[k:]) <= ROUNDINGS_LEFT * own).all():
         return None
-    return _smallest(equations, found, free, dependent)
+    smallest = _smallest(equations, found, free, dependent)
+    return smallest if smallest.error <= PROVED_ERROR else None
 
 
 def _told_apart(equations: NormalEquations) -> tuple[Indices, Indices]:
@@ -129,10 +135,11 @@ def _smallest(
     error = moved + np.abs(N) @ (np.abs(squares) @ turned) + 16 * d * UNIT * sizes
     coef = DoubleDouble.of(smallest)
     intercept = equations.y_mean - (equations.x_mean[:, None] * coef).sum()
-    shift = np.abs(equations.x_mean.hi) @ error + 4 * UNIT * np.abs(equations.y_mean.hi)
-    deviation = np.sqrt(np.abs(np.diagonal(rounded(equations.A))) / equations.weight)
-    wrong = relative_error(smallest, error, intercept.hi, shift, deviation, equations.y_deviation)
-    each = min(digits_of_each(coef, error, False), digits_of_each(intercept, shift))
+    shift = np.abs(equations.x_mean.hi) @ error
+    intercept_error = intercept_bound(equations, coef, shift)
+    deviations = equations.x_deviation, equations.y_deviation
+    wrong = relative_error(smallest, error, intercept.hi, intercept_error, *deviations)
+    each = min(digits_of_each(coef, error, False), digits_of_each(intercept, intercept_error))
     return replace(
         found,
         coef=coef,

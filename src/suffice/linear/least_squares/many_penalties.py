@@ -134,12 +134,14 @@ def solve_together(equations: NormalEquations, penalties: Array) -> tuple[list[L
     pull = np.einsum("cd,cdt->ct", g, size) + np.sqrt(equations.y_magnitude)
     error = equations.error_unit * g[:, :, None] * pull[:, None, :]
     error += 4 * d * UNIT * size.sum(axis=1, keepdims=True)
+    error += np.abs(sides - systems @ x)
     amplified = np.abs(inverse)
     bound = amplified @ error
     predicted = np.sqrt((error * bound).sum(axis=1))
     accurate = (predicted <= PROVED_ERROR * np.sqrt(equations.total.hi)).all(axis=1)
-    # To first order, which holds where the errors leave the system as it is.
+    # To first order, which holds where the errors leave the system, and its inverse, as it is.
     share = np.einsum("cd,cde,ce->c", g, amplified, g) * equations.error_unit
+    share += 4 * d * UNIT * amplified.sum(axis=(1, 2))
     accurate &= share <= 0.25
     theta = x * scale[:, :, None]
     intercepts = equations.y_mean.hi - np.einsum("d,cdt->ct", equations.x_mean.hi, theta)

@@ -159,6 +159,7 @@ def _of_one_target(
         coef=coef,
         coef_bound=coef_bound,
         rank=None,
+        error=found.error if certain else np.inf,
         coefficient_digits=found.coefficient_digits if certain else 0.0,
         stationarity=violation,
         method=METHOD + found.method,

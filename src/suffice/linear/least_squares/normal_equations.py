@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from suffice.bayes.priors.scatter import PseudoScatter
 from suffice.numerics.double_double import UNIT, Array, DoubleDouble
-from suffice.numerics.positive_definite import Factor
+from suffice.numerics.positive_definite import Factor, PivotedCholesky, factorize
 from suffice.statistics.moments.full import Moments
 from suffice.statistics.moments.merging import joint
 from suffice.statistics.moments.products import SMALLEST_SQUARE
@@ -140,6 +141,11 @@ class NormalEquations:
         )
 
     @property
+    def x_deviation(self) -> Array:
+        """Deviations of the columns, from their means if there is an intercept."""
+        return np.asarray(np.sqrt(np.abs(np.diagonal(rounded(self.A))) / self.weight))
+
+    @property
     def y_deviation(self) -> Array:
         """Deviations of the targets, from their means if there is an intercept."""
         return np.sqrt(np.maximum(self.total.hi, 0.0) / self.weight)
@@ -238,8 +244,26 @@ class ScaledEquations:
         # A column known up to rounding, u |x|, cannot be told from the others' span
         # when less than that remains of it.
         self.tolerance = (4 * UNIT) ** 2 * equations.x_square[active] / self.scale / self.scale
-        floor = 8 * equations.error_unit * np.square(self.x_error)
+        # What elimination makes of the noise of float64 moments is more than one entry has.
+        noise = 64 if equations.error_unit >= UNIT else 8
+        floor = noise * equations.error_unit * np.square(self.x_error)
         self.tolerance = np.maximum(self.tolerance, floor)
+
+    def factor(self) -> Factor:
+        """The factorised system, however little the moments know of it.
+
+        Columns that float64 moments cannot tell from dependent ones are left out.
+        """
+        if isinstance(self.A, DoubleDouble):
+            return factorize(self.A, self.tolerance)
+        try:
+            factor = factorize(self.A, self.tolerance)
+            share = self.x_error @ np.abs(factor.inverse()) @ self.x_error
+            if self.equations.error_unit * share < 0.5:
+                return factor
+        except linalg.LinAlgError:
+            pass
+        return PivotedCholesky(DoubleDouble.of(self.A), self.tolerance)
 
     def is_doubtful(self, factor: Factor) -> bool:
         """Whether a column was left out that may be lost in noise, not dependent or constant."""

@@ -107,7 +107,7 @@ def solve(equations: NormalEquations, penalty: Penalty) -> LeastSquaresSolution:
         λ, not negative; double-double where the data decide it.
     """
     solution = solve_if_accurate(equations, penalty, accepted=np.inf)
-    if solution is None:
+    if solution is None or np.isinf(solution.error):
         A, B = DoubleDouble.of(equations.A), DoubleDouble.of(equations.B)
         solution = solve_if_accurate(replace(equations, A=A, B=B), penalty)
     assert solution is not None  # double-double is the last resort
@@ -216,24 +216,16 @@ def _solution(
     coef.hi[scaled.active], coef.lo[scaled.active] = theta.hi, theta.lo
     theta_bound = np.zeros((d, k))
     theta_bound[scaled.active] = bound / scaled.scale[:, None]
-    slopes = np.abs(scaled.centre.hi) @ np.abs(x.hi)
-    intercept_bound = _intercept_bound(scaled, coef, slopes, shift)
+    of_intercept = intercept_bound(equations, coef, shift)
     if unique:
-        intercept = _without_noise(intercept, intercept_bound, np.abs(equations.y_mean.hi))
+        intercept = _without_noise(intercept, of_intercept, np.abs(equations.y_mean.hi))
     # Twice the objective: total − 2 θ·B + θ·A θ = total − θ·B − θ·(B − A θ).
     doubled = scaled.total - sums[1] - (step.hi * gradient).sum(axis=0)
     residual = doubled
     if scaled.penalised:
         residual = residual - (x * x * scaled.penalty[:, None]).sum()
-    deviation = np.sqrt(np.abs(np.diagonal(rounded(equations.A))) / equations.weight)
-    error = relative_error(
-        coef.hi,
-        theta_bound,
-        intercept.hi,
-        intercept_bound,
-        deviation,
-        equations.y_deviation,
-    )
+    deviations = equations.x_deviation, equations.y_deviation
+    error = relative_error(coef.hi, theta_bound, intercept.hi, of_intercept, *deviations)
     return LeastSquaresSolution(
         coef=coef,
         coef_bound=theta_bound,
@@ -244,7 +236,7 @@ def _solution(
         condition=condition,
         error=error,
         coefficient_digits=min(
-            digits_of_each(coef, theta_bound, full), digits_of_each(intercept, intercept_bound)
+            digits_of_each(coef, theta_bound, full), digits_of_each(intercept, of_intercept)
         ),
         stationarity=_stationarity(scaled, x, gradient),
         method=factor.method + ("" if scaled.remainder is None else REFINED),
@@ -273,19 +265,16 @@ def relative_error(
     return float(np.maximum(relative, intercept_bound / size).max())
 
 
-def _intercept_bound(
-    scaled: ScaledEquations, coef: DoubleDouble, slopes: Array, shift: Array
-) -> Array:
-    equations = scaled.equations
+def intercept_bound(equations: NormalEquations, coef: DoubleDouble, shift: Array) -> Array:
+    """Bounds on the errors of ȳ − θ·x̄, where those of θ move it by `shift` at most."""
     if not equations.x_mean.hi.any() and not equations.y_mean.hi.any():
         return np.zeros(equations.y_mean.shape)
-    unit = equations.error_unit
+    unit, size = equations.error_unit, np.abs(coef.hi)
     x_mean_error = unit * np.sqrt(equations.x_magnitude / equations.weight)
     y_mean_error = unit * np.sqrt(equations.y_magnitude / equations.weight)
-    rounding = 2.0**-98 * (slopes + np.abs(equations.y_mean.hi))
-    return np.asarray(
-        y_mean_error + x_mean_error @ np.abs(coef.hi) + shift + len(coef.hi) * rounding
-    )
+    terms = np.abs(equations.x_mean.hi) @ size + np.abs(equations.y_mean.hi)
+    rounding = len(size) * 2.0**-98 * terms
+    return np.asarray(y_mean_error + x_mean_error @ size + shift + rounding)
 
 
 def _stationarity(scaled: ScaledEquations, x: DoubleDouble, gradient: Array) -> float:

@@ -15,7 +15,6 @@ from suffice.linear.least_squares.normal_equations import (
     ScaledEquations,
 )
 from suffice.numerics.double_double import Array, DoubleDouble
-from suffice.numerics.positive_definite import factorize
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def spread(
     """How noise in the targets spreads to the coefficients: the inverse of A + diag λ."""
     d = equations.x_mean.shape[0]
     scaled = ScaledEquations(equations, np.zeros(d) if penalty is None else penalty)
-    factor = factorize(scaled.A, scaled.tolerance)
+    factor = scaled.factor()
     unscale = 1 / scaled.scale[:, None]
     root = np.zeros((d, factor.rank))
     root[scaled.active] = (
