@@ -117,18 +117,22 @@ class Flat:
 
     Attributes
     ----------
-    work : str
+    name : str
     ours : Fit
     kappas : tuple of float
         The first is what the others are next to.
     bar : Bar
     """
 
-    work: str
+    name: str
     ours: Fit
     kappas: tuple[float, ...]
     bar: Bar = FLAT
     rounds: int = 7
+
+    @property
+    def work(self) -> str:
+        return f"{self.name} by κ"
 
     def run(self, options: Options) -> list[Result]:
         tables = {kappa: on_factors(options, kappa=kappa) for kappa in self.kappas}
@@ -142,7 +146,7 @@ class Flat:
         first = self.kappas[0]
         return [
             Line(
-                shape(f"{self.work} at κ = {kappa:g}, next to κ = {first:g}", tables[kappa][0]),
+                shape(f"{self.name} at κ = {kappa:g}, next to κ = {first:g}", tables[kappa][0]),
                 {OURS: figures[kappa], f"itself at κ = {first:g}": figures[first]},
                 self.bar,
             )

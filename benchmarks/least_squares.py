@@ -81,7 +81,7 @@ def sparse(options: Options, *, rows: int, columns: int, density: float) -> tupl
 TALL = partial(normal, rows=1_000_000, columns=50)
 SMALL = partial(normal, rows=150, columns=4)
 WIDE = partial(normal, rows=500, columns=20_000)
-AT_LEAST_AS_FAST, TWICE = Bar(1.0, aim=0.7), Bar(2.0, strict=False)
+AT_LEAST_AS_FAST, HALF_MORE = Bar(1.0, aim=0.7), Bar(1.5, strict=False)
 
 ROWS: tuple[Row, ...] = (
     Race(
@@ -106,7 +106,7 @@ ROWS: tuple[Row, ...] = (
         SMALL,
         OUR_LINEAR,
         SKLEARN_LINEAR,
-        TWICE,
+        HALF_MORE,
         reference=exact_answer,
         judged_by="median",
         rounds=1000,
@@ -116,7 +116,7 @@ ROWS: tuple[Row, ...] = (
         SMALL,
         OUR_RIDGE,
         SKLEARN_RIDGE,
-        TWICE,
+        HALF_MORE,
         reference=partial(exact_answer, ridge=True),
         judged_by="median",
         rounds=1000,
