@@ -11,6 +11,7 @@ import typer
 import suffice
 from suffice.cli import algebra
 from suffice.cli.choices import column_names, find_model, make_model
+from suffice.cli.copied import CopiedColumns
 from suffice.cli.learning import ready
 from suffice.cli.options import (
     AsJson,
@@ -260,12 +261,10 @@ def _write(
     as_json: bool,
 ) -> None:
     """Write what a model says of the rows of files."""
-    copied = column_names(keep) or []
-    named = column_names(features)
-    source = saved.rows(data, output, dialect, more=copied, features=named)
+    source = saved.rows(data, output, dialect, features=column_names(features))
+    copied = CopiedColumns(source, column_names(keep) or [])
     with threads_of(threads), progress(source, "predicting") as rows:
-        read = named or saved.features or rows.feature_names or ()
-        n_rows, unseen = write_answers(saved, rows, output, answers, copied, len(read))
+        n_rows, unseen = write_answers(saved, rows, output, answers, copied)
     for line in unseen.lines():
         note(line)
     if output == "-":

@@ -17,7 +17,7 @@ from suffice.cli.preparation import Unseen, differ
 from suffice.cli.rows import open_rows, progress, with_columns, without_absent
 from suffice.cli.running import note
 from suffice.fitting.files.storage import read_notes
-from suffice.sources import Source
+from suffice.sources import FileSource, Source
 
 OF_ONE_FIT = ("score", "rows")
 """Notes that are true of a fit, and not of what is made from it."""
@@ -80,18 +80,14 @@ class Saved:
         dialect: Mapping[str, Any],
         target: Sequence[str] | None = None,
         weight: str | None = None,
-        more: Sequence[str] = (),
         features: Sequence[str] | None = None,
-    ) -> Any:
-        """Rows of files with the columns that it reads; `more` are copied, as they are written."""
-        names = list(features or self.features or ())
-        more = [name for name in more if name not in names]
-        chosen = [*names, *more] if names else None
-        source = open_rows(data, output, dialect, target, weight, chosen)
-        kinds: dict[str, str] = dict.fromkeys(more, "text")
+    ) -> FileSource:
+        """Rows of files with the columns that it reads."""
+        names = list(features or self.features or ()) or None
+        source = open_rows(data, output, dialect, target, weight, names)
         known = self.notes.get("columns", {})
         found = dict(zip(source.selection.features, source.column_kinds, strict=True))
-        return with_columns(source, {name: known.get(name, found[name]) for name in found} | kinds)
+        return with_columns(source, {name: known.get(name, found[name]) for name in found})
 
     def labelled_rows(
         self,

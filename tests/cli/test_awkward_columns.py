@@ -1,0 +1,109 @@
+"""Columns of awkward types: copied as they are, left out, or in a note that says what helps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+FIT = ("--target", "y", "--model", "ridge", "--folds", "0", "--save", "m")
+
+
+@pytest.fixture
+def typed(folder) -> pa.Table:
+    """Columns of many types in a Parquet file of two row groups."""
+    n = 40
+    days = pd.date_range("2020-01-01", periods=n).date
+    table = pa.table(
+        {
+            "x": np.arange(n) / 7,
+            "day": pa.array(days, pa.date32()),
+            "flag": [i % 3 == 0 for i in range(n)],
+            "y": np.arange(n) ** 0.5,
+            "big": pa.array([2**53 + i for i in range(n - 1)] + [None], pa.int64()),
+            "tags": pa.array([["a"]] * n),
+            "wait": pa.array(range(n), pa.duration("s")),
+            "kind": pa.array(["u", "v"] * (n // 2)).dictionary_encode(),
+        }
+    )
+    pq.write_table(table, "typed.parquet", row_group_size=25)
+    return table
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_kept_columns_of_parquet_keep_their_types(run, typed, suffix):
+    assert run("fit", "typed.parquet", *FIT, "--features", "x,day,flag").code == 0
+    keep = ["big", "day", "flag", "kind", "tags"]
+    outcome = run(
+        "predict", "m", "typed.parquet", "--keep", ",".join(keep), "--output", f"p.{suffix}"
+    )
+    assert outcome.code == 0, outcome.err
+    table = pq.read_table("p.parquet") if suffix == "parquet" else pa.ipc.open_file("p.arrow")
+    found = table if suffix == "parquet" else table.read_all()
+    plain = typed.set_column(7, "kind", typed["kind"].cast(pa.string()))
+    assert found.drop(["prediction"]).equals(plain.select(keep))
+
+
+def test_kept_columns_go_beside_their_rows_whatever_their_number(run, refused, typed):
+    n = 300_000
+    long = pa.table({"x": np.arange(n) % 1000 / 8, "id": np.arange(n), "y": np.arange(n) % 1000})
+    pq.write_table(long, "long.parquet", row_group_size=70_001)
+    fit = ("fit", "long.parquet", *FIT, "--features", "x", "--set", "alpha=0")
+    assert run(*fit).code == 0
+    files = ("long.parquet", "typed.parquet")
+    assert "typed.parquet' has no column of that name" in refused(
+        "predict", "m", *files, "--keep", "id", "--output", "p.parquet"
+    )
+    run("predict", "m", *files[:1], *files[:1], "--keep", "id,x", "--output", "p.parquet")
+    found = pq.read_table("p.parquet")
+    np.testing.assert_array_equal(found["id"], np.tile(np.arange(n), 2))
+    np.testing.assert_allclose(found["prediction"], 8 * found["x"].to_numpy(), atol=1e-6)
+
+
+def test_kept_cells_of_csv_keep_their_text(run, refused, folder):
+    cells = ["01,2020-01-31,True,1.50", '"1,234,567",2020-02-01,False,NA', "03,,True,unknown"]
+    rows = [f"{row},{i}" for i, row in enumerate(cells * 4)]
+    Path("t.csv").write_text("\n".join(["code,day,flag,size,y", *rows]) + "\n")
+    missing = ("--missing", "unknown")
+    assert run("fit", "t.csv", *FIT, *missing, "--features", "code,day,flag").code == 0
+    keep = ("--keep", "code,day,flag,size", *missing)
+    assert run("predict", "m", "t.csv", *keep, "--output", "p.csv").code == 0
+    found = pd.read_csv("p.csv", dtype=str, keep_default_na=False).drop(columns="prediction")
+    written = pd.read_csv("t.csv", dtype=str, keep_default_na=False).drop(columns="y")
+    pd.testing.assert_frame_equal(found, written)
+    message = refused("predict", "m", "t.csv", "--keep", "nope", "--output", "p.csv")
+    assert message.startswith("error: --keep 'nope': ")
+    assert message.endswith("no column of that name; it has 'code', 'day', 'flag', 'size', 'y'\n")
+    assert "more than once" in refused(
+        "predict", "m", "t.csv", "--keep", "y,y", "--output", "p.csv"
+    )
+
+
+def test_kept_lists_cannot_be_csv(refused, run, typed):
+    run("fit", "typed.parquet", *FIT, "--features", "x")
+    message = refused("predict", "m", "typed.parquet", "--keep", "tags", "--output", "p.csv")
+    assert "write a .parquet file" in message
+    assert "list" in message
+
+
+def test_columns_of_unsupported_types_are_left_out(run, refused, typed):
+    fit = ("fit", "typed.parquet", *FIT)
+    outcome = run(*fit)
+    assert outcome.code == 0, outcome.err
+    left = [line for line in outcome.err.splitlines() if "left out" in line]
+    assert left == [
+        "note: column 'tags' is left out: values of type list<element: string> are no features",
+        "note: column 'wait' is left out: values of type duration[s] are no features",
+    ]
+    outcome = run(*fit, "--drop", "tags,wait,big", "--json")
+    assert "left out" not in outcome.err
+    assert outcome.json["columns"] == 5
+    assert "'tags'" in refused(*fit, "--features", "x,tags")
+    assert "'wait'" in refused("fit", "typed.parquet", *FIT, "--target", "wait")
+    pq.write_table(typed.select(["tags", "y"]), "only.parquet")
+    assert "is left to learn from" in refused("fit", "only.parquet", *FIT)
+    assert "is left to learn from" in refused("fit", "only.parquet", *FIT, "--drop", "tags")
