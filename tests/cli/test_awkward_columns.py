@@ -107,3 +107,51 @@ def test_columns_of_unsupported_types_are_left_out(run, refused, typed):
     pq.write_table(typed.select(["tags", "y"]), "only.parquet")
     assert "is left to learn from" in refused("fit", "only.parquet", *FIT)
     assert "is left to learn from" in refused("fit", "only.parquet", *FIT, "--drop", "tags")
+
+
+def test_text_that_is_almost_numbers_is_noted_with_what_mends_it(run, folder):
+    n = 40
+    columns = {
+        "age": [*map(str, range(20, 20 + n - 2)), "unknown", "NA"],
+        "income": [f'"{20 + i},000"' for i in range(n)],
+        "rate": [f"{i}%" for i in range(n)],
+        "size": [f'"{i},5"' if i % 9 == 8 else f"{i}.25" for i in range(n)],
+        "grade": [*"ab" * (n // 4), *map(str, [7] * (n // 2))],
+        "y": map(str, range(n)),
+    }
+    rows = [",".join(row) for row in zip(*columns.values(), strict=True)]
+    Path("t.csv").write_text("\n".join([",".join(columns), *rows]) + "\n")
+    outcome = run("fit", "t.csv", *FIT)
+    assert outcome.code == 0, outcome.err
+    taken = [line for line in outcome.err.splitlines() if "taken for text" in line]
+    assert taken == [
+        "note: column 'age' is taken for text: 38 of 39 cells are numbers, not 'unknown': "
+        "--missing unknown",
+        "note: column 'income' is taken for text: 40 of 40 cells are numbers, some are written "
+        "as '20,000': --thousands ,",
+        "note: column 'rate' is taken for text: 40 of 40 cells are numbers, some end in %, as '0%'",
+        "note: column 'size' is taken for text: 40 of 40 cells are numbers, some are written as "
+        "'17,5': --decimal ,",
+    ]
+    options = ("--missing", "unknown", "--thousands", ",", "--drop", "rate,size")
+    outcome = run("fit", "t.csv", *FIT, *options)
+    assert "taken for text" not in outcome.err
+    assert "mean: age (2)" in outcome.err
+
+
+def test_classes_that_may_mean_nothing_are_noted(run, folder):
+    labels = ["yes", "no", "NA", "-", "no", "yes", "?", "NA", "yes", "no"] * 3
+    rows = [f"{i % 7},{label}" for i, label in enumerate(labels)]
+    Path("t.csv").write_text("\n".join(["x,y", *rows]) + "\n")
+    fit = ("fit", "t.csv", *FIT, "--model", "gaussian-nb")
+    outcome = run(*fit)
+    assert outcome.code == 0, outcome.err
+    assert outcome.err == (
+        "note: the target's '?' is taken for a class, in rows: 3 (--missing '?' would make it "
+        "missing)\n"
+        "note: the target's 'NA' is taken for a class, in rows: 6 (--missing NA would make it "
+        "missing)\n"
+    )
+    outcome = run(*fit, "--missing", "NA,?")
+    assert outcome.err == "note: rows without a target, left out: 9\n"
+    assert run("inspect", "m", "--json").json["classes"] == ["-", "no", "yes"]
