@@ -155,3 +155,16 @@ def test_classes_that_may_mean_nothing_are_noted(run, folder):
     outcome = run(*fit, "--missing", "NA,?")
     assert outcome.err == "note: rows without a target, left out: 9\n"
     assert run("inspect", "m", "--json").json["classes"] == ["-", "no", "yes"]
+
+
+def test_unseen_values_count_as_the_reference_level_where_there_is_one(run, folder):
+    rows = [f"{city},{i % 3},{i % 3 + len(city)}" for i, city in enumerate(["Ulm", "Rome"] * 9)]
+    Path("t.csv").write_text("\n".join(["city,x,y", *rows]) + "\n")
+    Path("new.csv").write_text("city,x\nOslo,1\n,1\nRome,1\nUlm,1\n")
+    run("fit", "t.csv", *FIT, "--model", "linear-regression")
+    outcome = run("predict", "m", "new.csv", "--output", "p.csv")
+    assert outcome.err == (
+        "note: cells of column 'city' with values that the fit did not see, which count as the "
+        "reference level 'Rome': 2\n"
+    )
+    np.testing.assert_allclose(pd.read_csv("p.csv")["prediction"], [5, 5, 5, 4])
