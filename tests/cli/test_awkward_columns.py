@@ -168,3 +168,40 @@ def test_unseen_values_count_as_the_reference_level_where_there_is_one(run, fold
         "reference level 'Rome': 2\n"
     )
     np.testing.assert_allclose(pd.read_csv("p.csv")["prediction"], [5, 5, 5, 4])
+
+
+def test_messages_name_options_and_not_arguments_of_python(run, refused, typed):
+    rows = [f"{i}.5,{i % 2},{i}" for i in range(9)]
+    Path("t.csv").write_text("\n".join(["x,z,y", *rows]) + "\n")
+    assert run("fit", "t.csv", *FIT).code == 0
+    predict = ("--output", "p.csv")
+    for cells, words in {
+        "1.5,it's": "say --missing 'it'\"'\"'s' if",
+        '1.5,"a, b"': "say --missing '\"a, b\"' if",
+        '"1,500",1': "Give --decimal , or --thousands , (or another mark)",
+        "1.5,": "fit to rows that have such gaps",
+        "2020-01-31,1": "fitted on numbers in column 'x', but",
+    }.items():
+        Path("new.csv").write_text(f"x,z\n{cells}\n")
+        message = refused("predict", "m", "new.csv", *predict)
+        assert words in message, message
+        assert "suffice." not in message
+        assert "=" not in message
+    assert refused("fit", "t.csv", *FIT, "--sep", "ab").startswith("error: --sep is 'ab'")
+    assert "--features names" in refused("fit", "t.csv", *FIT, "--features", "x,x")
+    assert "--thousands and --decimal" in refused("fit", "t.csv", *FIT, "--thousands", ".")
+
+
+def test_parquet_columns_of_another_kind_than_in_the_fit(run, refused, typed):
+    run("fit", "typed.parquet", *FIT, "--features", "x,day,kind")
+    for place, name, values, words in (
+        (0, "x", ["a"] * 40, "fitted on numbers in column 'x'"),
+        (1, "day", range(40), "fitted on dates in column 'day'"),
+        (7, "kind", range(40), "fitted on text in column 'kind'"),
+    ):
+        pq.write_table(typed.set_column(place, name, pa.array(values)), "new.parquet")
+        message = refused("predict", "m", "new.parquet", "--output", "p.csv")
+        assert words in message
+        assert message.endswith(f"holds {'text' if name == 'x' else 'numbers'} there\n")
+    pq.write_table(typed.set_column(7, "kind", pa.nulls(40)), "new.parquet")
+    assert run("predict", "m", "new.parquet", "--output", "p.csv").code == 0

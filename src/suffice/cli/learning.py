@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
 
+from suffice.cli.choices import as_option
 from suffice.cli.inventory import Inventory, take_inventory
 from suffice.cli.preparation import MOST_LEVELS, preparation, useless_columns
 from suffice.cli.rows import in_memory, progress, with_columns, without_absent
@@ -92,7 +92,7 @@ def _tell_of_doubts(source: FileSource, found: Inventory) -> None:
     for name, hint in found.hints(is_csv).items():
         note(f"column {name!r} is taken for text: {hint}")
     for label, n in sorted(found.doubtful.items()):
-        advice = f"--missing {shlex.quote(label)} would make it missing"
+        advice = f"{as_option('missing', [label])} would make it missing"
         note(
             f"the target's {label!r} is taken for a class, in rows: {n:,}"
             + (f" ({advice})" if is_csv else "")

@@ -18,9 +18,14 @@ from suffice.cli.rows import open_rows, progress, with_columns, without_absent
 from suffice.cli.running import note
 from suffice.fitting.files.storage import read_notes
 from suffice.sources import FileSource, Source
+from suffice.sources.files.columns import kind_of
+from suffice.sources.files.reading import schema_of
 
 OF_ONE_FIT = ("score", "rows")
 """Notes that are true of a fit, and not of what is made from it."""
+
+HELD, NUMBERS_HELD = {"text": "text", "date": "dates", "other": "values of another type"}, "numbers"
+"""What columns of a kind hold, in words."""
 
 
 @dataclass
@@ -87,6 +92,7 @@ class Saved:
         source = open_rows(data, output, dialect, target, weight, names)
         known = self.notes.get("columns", {})
         found = dict(zip(source.selection.features, source.column_kinds, strict=True))
+        _check_kinds(source, found, known)
         return with_columns(source, {name: known.get(name, found[name]) for name in found})
 
     def labelled_rows(
@@ -131,3 +137,20 @@ class Saved:
                     f"{what}; fit one of them, and let it learn the other rows by `suffice update`"
                 )
         return first.become(suffice.merge(*(one.model for one in models)))
+
+
+def _check_kinds(source: FileSource, found: Mapping[str, str], known: Mapping[str, str]) -> None:
+    """Raise if a column holds something else than it did in the fit."""
+    for name, kind in found.items():
+        expected = HELD.get(known.get(name, kind), NUMBERS_HELD)
+        if HELD.get(kind, NUMBERS_HELD) == expected:
+            continue
+        for file in source.files:
+            if file.dialect is not None and "text" in (kind, expected):
+                continue  # any cell can be read as text, and one that is no number is named
+            held = kind_of(schema_of(file).field(name).type)
+            if held != "null" and HELD.get(held, NUMBERS_HELD) != expected:
+                raise ValueError(
+                    f"the model was fitted on {expected} in column {name!r}, but {file.path!r} "
+                    f"holds {HELD.get(held, NUMBERS_HELD)} there"
+                )

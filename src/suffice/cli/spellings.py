@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from heapq import nsmallest
 
+from suffice.cli.choices import as_option
 from suffice.sources.files.dialect import MISSING
 from suffice.sources.files.written_numbers import GROUP_MARKS
 
@@ -86,7 +87,7 @@ class Spellings:
             more = " and others" if len(some) > MOST_EXAMPLES else ""
             if form == "stray":
                 words.append(f"not {shown}{more}")
-                options.append(f"--missing {shlex.quote(','.join(some[:MOST_EXAMPLES]))}")
+                options.append(as_option("missing", some[:MOST_EXAMPLES]))
             elif form == "percent":
                 words.append(f"some end in %, as {some[0]!r}")
             else:
