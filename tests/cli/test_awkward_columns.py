@@ -205,3 +205,24 @@ def test_parquet_columns_of_another_kind_than_in_the_fit(run, refused, typed):
         assert message.endswith(f"holds {'text' if name == 'x' else 'numbers'} there\n")
     pq.write_table(typed.set_column(7, "kind", pa.nulls(40)), "new.parquet")
     assert run("predict", "m", "new.parquet", "--output", "p.csv").code == 0
+
+
+def test_what_the_rows_leave_open_is_a_dash_with_a_footnote(run, folder):
+    rows = [f"{i % 5},{i % 5 * 2},{i * i % 7},{'uv'[i % 2]},{i % 5 + i % 3}" for i in range(30)]
+    Path("t.csv").write_text("\n".join(["a,b,c,d,y", *rows]) + "\n")
+    fit = ("fit", "t.csv", *FIT, "--model", "linear-regression")
+    outcome = run(*fit)
+    assert "note: text becomes 1 column of zeros and ones: d\n" in outcome.err
+    table = {line.split()[0]: line.split()[1:] for line in outcome.out.splitlines()}
+    assert table["a"][1:] == table["b"][1:] == ["—", "—"]
+    footnote = "\n— is not determined by the rows: 3 of 4 columns are independent\n"
+    assert footnote in outcome.out
+    assert "nan" not in outcome.out + run("inspect", "m").out
+    document = run("inspect", "m", "--json").json
+    assert [one["accepted"] for one in document["trace"]] == [True]
+    assert document["coefficients"][1]["std err"] is None
+    outcome = run(*fit, "--drop", "a,d", "--set", "fit_intercept=false")
+    table = {line.split()[0]: line.split()[1:] for line in outcome.out.splitlines()}
+    assert table["intercept"] == ["0"]
+    assert len(table["b"]) == 3
+    assert "—" not in outcome.out

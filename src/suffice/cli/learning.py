@@ -13,7 +13,7 @@ from suffice.cli.preparation import MOST_LEVELS, preparation, useless_columns
 from suffice.cli.rows import in_memory, progress, with_columns, without_absent
 from suffice.cli.running import note
 from suffice.cli.saved import Saved
-from suffice.cli.show import shown
+from suffice.cli.show import counted, shown
 from suffice.sources import FileSource, Source
 
 MOST_CELLS_KEPT = 10_000_000
@@ -83,7 +83,7 @@ def _tell(estimator: Any, columns: dict[str, str], found: Inventory, prepared: A
     texts = [name for name, kind in columns.items() if kind == "text"]
     if texts and not estimator._takes_text:
         width = len(prepared.get_feature_names_out()) - len(columns) + len(texts)
-        note(f"text becomes {width:,} columns of zeros and ones: {shown(texts)}")
+        note(f"text becomes {counted(width, 'column')} of zeros and ones: {shown(texts)}")
 
 
 def _tell_of_doubts(source: FileSource, found: Inventory) -> None:
