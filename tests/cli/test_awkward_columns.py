@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from suffice.cli.spellings import Spellings
+
 FIT = ("--target", "y", "--model", "ridge", "--folds", "0", "--save", "m")
 
 
@@ -226,3 +228,13 @@ def test_what_the_rows_leave_open_is_a_dash_with_a_footnote(run, folder):
     assert table["intercept"] == ["0"]
     assert len(table["b"]) == 3
     assert "—" not in outcome.out
+
+
+def test_spellings_of_parts_merge_to_those_of_the_whole():
+    cells = sorted(["1", "2.5", "1,234", "7%", "8 %", "x", "v", "w", "u", "1,5", "NA", "-3e4"])
+    whole = Spellings.summarize([*cells, None], range(13), ".")
+    parts = [Spellings.summarize(cells[i::3], range(i, 12, 3), ".") for i in range(3)]
+    assert Spellings.merge(parts) == Spellings.merge([whole, Spellings()]) == whole
+    forms = {"number": "1 2.5 -3e4", "grouped": "1,234", "swapped": "1,5", "stray": "x v w u"}
+    counts = {form: sum(map(cells.index, some.split())) for form, some in forms.items()}
+    assert whole.counts == counts | {"percent": cells.index("7%") + cells.index("8 %")}

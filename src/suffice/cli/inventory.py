@@ -173,7 +173,10 @@ def _summarize(block: Block, names: ColumnNames) -> Inventory:
         numbers,
         tuple(_few(counts, names.most) for counts in counted),
         _counts_from(first, block.start),
-        tuple(Spellings.summarize(c.values[0], c.counts[0], names.decimal) for c in counted),
+        tuple(
+            Spellings.summarize(c.values[0].tolist(), c.counts[0].tolist(), names.decimal)
+            for c in counted
+        ),
         Counter(label for label in _labels(rows.y) if label in NO_CLASSES),
     )
 

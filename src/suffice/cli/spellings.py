@@ -19,12 +19,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from heapq import nsmallest
 
 from suffice.cli.choices import as_option
 from suffice.sources.files.dialect import MISSING
 from suffice.sources.files.written_numbers import GROUP_MARKS
 
+NOTHING = frozenset(MISSING)
 MOST_EXAMPLES = 3
 MOSTLY = 0.8
 """Share of numbers from which a text column is worth a note."""
@@ -41,30 +41,30 @@ class Spellings:
     def summarize(
         cls, values: Iterable[str | None], counts: Iterable[int], decimal: str
     ) -> Spellings:
-        """Of distinct values that occur so often, in files with this decimal mark."""
-        forms, found = _forms(decimal), []
+        """Of distinct values, ascending, that occur so often, in files with this decimal mark."""
+        read, cells = _forms(decimal).fullmatch, Counter[str]()
+        examples = defaultdict[str, list[str]](list)
         for value, count in zip(values, counts, strict=True):
-            cell = None if value is None else value.strip()
-            if cell is not None and cell not in MISSING:
-                match = forms.fullmatch(cell)
-                form = "stray" if match is None else str(match.lastgroup)
-                found.append((form, int(count), (cell,)))
-        return cls._of(found)
+            cell = "" if value is None else value.strip()
+            if cell in NOTHING:
+                continue
+            match = read(cell)
+            form = "stray" if match is None else str(match.lastgroup)
+            cells[form] += count
+            if len(examples[form]) <= MOST_EXAMPLES:
+                examples[form].append(cell)
+        return cls(dict(cells), {form: tuple(some) for form, some in examples.items()})
 
     @classmethod
     def merge(cls, parts: Sequence[Spellings]) -> Spellings:
         """Of the cells of all parts."""
-        return cls._of((f, n, part.examples[f]) for part in parts for f, n in part.counts.items())
-
-    @classmethod
-    def _of(cls, found: Iterable[tuple[str, int, tuple[str, ...]]]) -> Spellings:
-        counts: Counter[str] = Counter()
-        examples: defaultdict[str, set[str]] = defaultdict(set)
-        for form, count, cells in found:
-            counts[form] += count
-            examples[form].update(cells)
-        first = {form: nsmallest(MOST_EXAMPLES + 1, cells) for form, cells in examples.items()}
-        return cls(dict(counts), {form: tuple(cells) for form, cells in first.items()})
+        cells, examples = Counter[str](), defaultdict[str, set[str]](set)
+        for part in parts:
+            cells.update(part.counts)
+            for form, some in part.examples.items():
+                examples[form].update(some)
+        first = {form: sorted(some)[: MOST_EXAMPLES + 1] for form, some in examples.items()}
+        return cls(dict(cells), {form: tuple(some) for form, some in first.items()})
 
     def hint(self, decimal: str, is_csv: bool) -> str | None:
         """What keeps a column that is mostly numbers from being one, and the option that mends it.
