@@ -22,7 +22,7 @@ from suffice.cli.options import (
 )
 from suffice.cli.rows import progress
 from suffice.cli.saved import Saved
-from suffice.cli.show import certificate_document, outcome, report, statistic_document
+from suffice.cli.show import counted, outcome, report, short_document, statistic_document
 from suffice.fitting.files.storage import check_writable
 
 
@@ -45,7 +45,7 @@ def merge(
     """
     check_writable(save)
     merged = Saved.merge([Saved.load(path) for path in models])
-    _finish(merged, f"merged from {len(models)} models", save, as_json)
+    _finish(merged, f"merged from {counted(len(models), 'model')}", save, as_json)
 
 
 @reads_data
@@ -71,7 +71,12 @@ def update(
         source = saved.labelled_rows(data, save, dialect, target, weight)
         with progress(source, "updating") as rows:
             saved.model.update(saved.prepared(rows))
-    _finish(saved.become(saved.model), f"learned {source.count_rows():,} more rows", save, as_json)
+    _finish(
+        saved.become(saved.model),
+        f"learned {counted(source.count_rows(), 'more row')}",
+        save,
+        as_json,
+    )
 
 
 @reads_data
@@ -98,7 +103,9 @@ def forget(
         source = saved.labelled_rows(data, save, dialect, target, weight)
         with progress(source, "forgetting") as rows:
             saved.model.forget(saved.prepared(rows), digits=digits)
-    _finish(saved.become(saved.model), f"forgot {source.count_rows():,} rows", save, as_json)
+    _finish(
+        saved.become(saved.model), f"forgot {counted(source.count_rows(), 'row')}", save, as_json
+    )
 
 
 def refit(
@@ -135,9 +142,7 @@ def _finish(saved: Saved, done: str, save: str, as_json: bool) -> None:
     """Save a model that a statistic gave, and say so."""
     saved.save(save)
     document = {
-        "model": type(saved.model).__name__,
-        "parameters": saved.model.get_params(deep=False),
-        "certificate": certificate_document(saved.model),
+        **short_document(saved.model),
         "statistic": statistic_document(saved.model),
         "saved": save,
     }

@@ -11,6 +11,7 @@ import typer
 import suffice
 from suffice.cli import algebra
 from suffice.cli.choices import column_names, find_model, make_model
+from suffice.cli.copied import CopiedColumns
 from suffice.cli.learning import ready
 from suffice.cli.options import (
     AsJson,
@@ -45,13 +46,14 @@ from suffice.cli.scores import cross_validated, is_cheap, scores_of
 from suffice.cli.show import (
     METRICS,
     catalogue_table,
-    certificate_document,
+    counted,
     entry_document,
     model_document,
     model_lines,
     outcome,
     report,
     score_line,
+    short_document,
     table,
 )
 from suffice.cli.tables import coefficient_lines, coefficients
@@ -129,20 +131,21 @@ def fit(
         seconds = time.perf_counter() - began
         line = _score_fit(saved, rows, folds)
     saved.save(save)
-    names = saved.coefficient_names or []
+    names, found = saved.coefficient_names or [], coefficients(saved)
     document = {
-        **_model_document(saved),
+        **short_document(saved.model),
         "rows": n_rows,
         "columns": len(names),
         **{name: saved.notes.get(name) for name in ("target", "left_out", "score")},
         "rows_without_target": saved.notes.get("rows_without_target", 0),
         "seconds": seconds,
-        "coefficients": coefficients(saved),
+        "coefficients": found,
         "saved": save,
     }
-    done = f"learned from {n_rows:,} rows of {len(names):,} columns in {seconds:.2f} s"
+    size = f"{counted(n_rows, 'row')} of {counted(len(names), 'column')}"
+    done = f"learned from {size} in {seconds:.2f} s"
     first, proof, last = outcome(saved.model, done, save)
-    shown = [] if as_json else coefficient_lines(saved)
+    shown = [] if as_json else coefficient_lines(saved.model, found)
     report(document, as_json, first, proof, *shown, *([line] if line else []), last)
 
 
@@ -188,7 +191,7 @@ def cv(
             raise ValueError(f"{type(saved.model).__name__} predicts no target to be compared with")
         found = cross_validated(saved, rows, folds)
     each = [(str(i + 1), f"{score:.6g}") for i, score in enumerate(found["scores"])]
-    document = {**_model_document(saved), "rows": saved.notes["rows"], **found}
+    document = {**short_document(saved.model), "rows": saved.notes["rows"], **found}
     report(document, as_json, table(each, ("fold", METRICS[found["metric"]])), score_line(found))
 
 
@@ -260,19 +263,17 @@ def _write(
     as_json: bool,
 ) -> None:
     """Write what a model says of the rows of files."""
-    copied = column_names(keep) or []
-    named = column_names(features)
-    source = saved.rows(data, output, dialect, more=copied, features=named)
+    source = saved.rows(data, output, dialect, features=column_names(features))
+    copied = CopiedColumns(source, column_names(keep) or [])
     with threads_of(threads), progress(source, "predicting") as rows:
-        read = named or saved.features or rows.feature_names or ()
-        n_rows, unseen = write_answers(saved, rows, output, answers, copied, len(read))
+        n_rows, unseen = write_answers(saved, rows, output, answers, copied)
     for line in unseen.lines():
         note(line)
     if output == "-":
         write_notes()
         return
     document = {"rows": n_rows, "output": output}
-    report(document, as_json, f"{n_rows:,} rows written to {output}")
+    report(document, as_json, f"{counted(n_rows, 'row')} written to {output}")
 
 
 @app.command()
@@ -311,9 +312,12 @@ def inspect(model: ModelFile, as_json: AsJson = False, debug: Debug = False) -> 
     suffice inspect m.safetensors --json | jq .certificate.measures.digits
     """
     saved = Saved.load(model)
-    document = {**model_document(saved), "coefficients": coefficients(saved)}
-    more = [] if as_json else coefficient_lines(saved, most=None)
-    report(document, as_json, *([] if as_json else model_lines(saved, model)), *more)
+    document, found = model_document(saved), coefficients(saved)
+    lines = []
+    if not as_json:
+        lines = model_lines(saved.model, document, model)
+        lines += coefficient_lines(saved.model, found, most=None)
+    report({**document, "coefficients": found}, as_json, *lines)
 
 
 algebra.add_to(app)
@@ -375,16 +379,6 @@ def _ready(
     named, dropped = column_names(features), column_names(drop)
     source = open_rows(data, save, dialect, target, weight, named, dropped)
     return ready(estimator, source, named is not None)
-
-
-def _model_document(saved: Saved) -> dict[str, Any]:
-    document = {
-        "model": type(saved.model).__name__,
-        "parameters": saved.model.get_params(deep=False),
-    }
-    if hasattr(saved.model, "certificate_"):
-        document["certificate"] = certificate_document(saved.model)
-    return document
 
 
 command = typer.main.get_command(app)

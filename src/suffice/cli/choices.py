@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ast
 import csv
+import io
 import json
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -129,6 +131,13 @@ def column_names(texts: Sequence[str] | None) -> list[str] | None:
     if "" in names or not names:
         raise ValueError(f"a column's name is missing in {','.join(texts)!r}")
     return names
+
+
+def as_option(name: str, values: Sequence[str]) -> str:
+    """What to type for an option that lists values with commas; `column_names` reads it."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="").writerow(values)
+    return f"--{name} {shlex.quote(written.getvalue())}"
 
 
 def _letters(name: str) -> str:

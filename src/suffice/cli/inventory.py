@@ -3,13 +3,14 @@
 All that the preparation of the columns learns follows from it, so the rows are read once for it:
 
     numbers   the missing cells of each column, and the moments of the others
-    text      how often each value occurs, as long as there are few
-    target    the rows in which it is missing
+    text      how often each value occurs, as long as there are few, and how many are numbers
+    target    the rows in which it is missing, and classes that may mean the same
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,20 +18,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.cli.spellings import Spellings
 from suffice.preprocessing import SimpleImputer
 from suffice.sources import Block, Columns, Source
 from suffice.sources.derived.subset import rows_of
+from suffice.sources.files.dialect import MISSING
 from suffice.statistics.counts.values import ValueCounts
 from suffice.statistics.observed import Observed
+
+NO_CLASSES = frozenset(MISSING) - {"-", " -"}
+"""Labels that mean a missing value in columns of numbers; + and - are classes to many."""
 
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """The columns of a source, and how many values of a text column are counted at most."""
+    """The columns of a source, how many values of text are counted, and the decimal mark."""
 
     numbers: tuple[str, ...]
     texts: tuple[str, ...]
     most: float
+    decimal: str
 
     @classmethod
     def of(cls, source: Source, most: float) -> ColumnNames:
@@ -39,7 +46,9 @@ class ColumnNames:
         kinds = source.kinds or ("number",) * len(names)
         named = tuple(zip(names, kinds, strict=True))
         numbers = tuple(name for name, kind in named if kind != "text")
-        return cls(numbers, tuple(name for name, kind in named if kind == "text"), most)
+        texts = tuple(name for name, kind in named if kind == "text")
+        dialect = getattr(source, "dialect", None)
+        return cls(numbers, texts, most, "." if dialect is None else dialect.decimal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +68,10 @@ class Inventory:
         Of each text column; None where it has too many values.
     counts_from : int or None
         If the first column counts the rows: its first value.
+    spellings : tuple of Spellings
+        Of the cells of each text column.
+    doubtful : dict
+        Classes such as NA, and how many rows have them.
     """
 
     names: ColumnNames
@@ -67,6 +80,8 @@ class Inventory:
     numbers: Observed | None
     texts: tuple[ValueCounts | None, ...]
     counts_from: int | None
+    spellings: tuple[Spellings, ...]
+    doubtful: Counter[str]
 
     @classmethod
     def merge(cls, parts: Sequence[Inventory]) -> Inventory:
@@ -80,6 +95,8 @@ class Inventory:
             Observed.merge(numbers) if numbers else None,
             tuple(_merged(column, names.most) for column in columns),
             parts[0].counts_from if len({part.counts_from for part in parts}) == 1 else None,
+            tuple(map(Spellings.merge, zip(*(part.spellings for part in parts), strict=True))),
+            sum((part.doubtful for part in parts), Counter()),
         )
 
     def missing(self) -> dict[str, int]:
@@ -90,6 +107,11 @@ class Inventory:
     def counts(self) -> dict[str, ValueCounts | None]:
         """What is known about each text column."""
         return dict(zip(self.names.texts, self.texts, strict=True))
+
+    def hints(self, is_csv: bool) -> dict[str, str]:
+        """Text columns that are mostly numbers, and what keeps them from being all numbers."""
+        found = [one.hint(self.names.decimal, is_csv) for one in self.spellings]
+        return {name: hint for name, hint in zip(self.names.texts, found, strict=True) if hint}
 
     def of_numbers(self, names: Sequence[str]) -> Observed | None:
         """What an imputer of these columns learns from."""
@@ -151,7 +173,16 @@ def _summarize(block: Block, names: ColumnNames) -> Inventory:
         numbers,
         tuple(_few(counts, names.most) for counts in counted),
         _counts_from(first, block.start),
+        tuple(
+            Spellings.summarize(c.values[0].tolist(), c.counts[0].tolist(), names.decimal)
+            for c in counted
+        ),
+        Counter(label for label in _labels(rows.y) if label in NO_CLASSES),
     )
+
+
+def _labels(y: NDArray[Any] | None) -> Iterable[Any]:
+    return y.ravel().tolist() if y is not None and y.dtype == object else ()
 
 
 def _few(counts: ValueCounts, most: float) -> ValueCounts | None:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
+from suffice.cli.choices import as_option
 from suffice.cli.inventory import Inventory, take_inventory
 from suffice.cli.preparation import MOST_LEVELS, preparation, useless_columns
 from suffice.cli.rows import in_memory, progress, with_columns, without_absent
 from suffice.cli.running import note
 from suffice.cli.saved import Saved
-from suffice.cli.show import shown
+from suffice.cli.show import counted, shown
 from suffice.sources import FileSource, Source
 
 MOST_CELLS_KEPT = 10_000_000
@@ -46,6 +47,7 @@ def ready(estimator: Any, source: FileSource, named: bool) -> tuple[Saved, Sourc
         labelled = in_memory(labelled)
     prepared = preparation(estimator, labelled, found)
     _tell(estimator, columns, found, prepared)
+    _tell_of_doubts(source, found)
     notes = {"columns": columns, "left_out": useless, "rows": found.count}
     if len(found.absent):
         notes["rows_without_target"] = len(found.absent)
@@ -81,7 +83,20 @@ def _tell(estimator: Any, columns: dict[str, str], found: Inventory, prepared: A
     texts = [name for name, kind in columns.items() if kind == "text"]
     if texts and not estimator._takes_text:
         width = len(prepared.get_feature_names_out()) - len(columns) + len(texts)
-        note(f"text becomes {width:,} columns of zeros and ones: {shown(texts)}")
+        note(f"text becomes {counted(width, 'column')} of zeros and ones: {shown(texts)}")
+
+
+def _tell_of_doubts(source: FileSource, found: Inventory) -> None:
+    """Say in a line each which text may have been meant otherwise, and what option says so."""
+    is_csv = any(file.dialect is not None for file in source.files)
+    for name, hint in found.hints(is_csv).items():
+        note(f"column {name!r} is taken for text: {hint}")
+    for label, n in sorted(found.doubtful.items()):
+        advice = f"{as_option('missing', [label])} would make it missing"
+        note(
+            f"the target's {label!r} is taken for a class, in rows: {n:,}"
+            + (f" ({advice})" if is_csv else "")
+        )
 
 
 def _number_columns(estimator: Any, prepared: Any) -> None:

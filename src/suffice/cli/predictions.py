@@ -6,9 +6,8 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple, cast
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from suffice.cli.copied import CopiedColumns
 from suffice.cli.preparation import Unseen
 from suffice.cli.rows import OnePiece
 from suffice.engines.passes import in_order
@@ -83,7 +83,7 @@ def transformed(saved: Any) -> Answers:
 
 
 def write_answers(
-    saved: Any, source: Source, path: str, answers: Answers, copied: Sequence[str], n_read: int
+    saved: Any, source: Source, path: str, answers: Answers, copied: CopiedColumns
 ) -> tuple[int, Unseen]:
     """Write what a model says of every row; return their number, and what it had never seen.
 
@@ -91,40 +91,34 @@ def write_answers(
     ----------
     saved : Saved
     source : Source
-        The columns that the model reads come first.
+        The columns that the model reads.
     path : str
         A file, or "-" for standard output.
     answers : Answers
-    copied : sequence of str
-        Columns of `source` to be written beside the answers.
-    n_read : int
-        Number of columns that the model reads.
+    copied : CopiedColumns
+        Columns of the same rows, to be written beside the answers.
     """
-    if both := [name for name in copied if name in answers.names]:
+    if both := [name for name in copied.names if name in answers.names]:
         raise ValueError(f"--keep {both[0]!r}: the output has another column of that name")
-    names_in = list(source.feature_names or ())
-    places = [names_in.index(name) for name in copied]
     unseen = Unseen(saved.preparation)
 
     def answer_block(block: Block) -> tuple[Any, Any]:
-        X, strange = block.X, np.zeros(len(unseen.known), np.int64)
-        if isinstance(X, Columns):
-            strange = unseen.count(X)
-            X = X.take(range(n_read))
-        rows = OnePiece(source, replace(block, X=X))
-        found = _columns(answers.function(saved.prepared(rows)))
+        strange = np.zeros(len(unseen.known), np.int64)
+        if isinstance(block.X, Columns):
+            strange = unseen.count(block.X)
+        found = _columns(answers.function(saved.prepared(OnePiece(source, block))))
         names = answers.names
         if len(names) != len(found):
             names = [f"{names[0]}_{i}" for i in range(len(found))]
-        kept = [_column(block.X, j) for j in places]
-        return _table([*kept, *found], [*copied, *names]), strange
+        return _table(found, names), strange
 
     def answer_run(run: list[Piece]) -> list[tuple[Any, Any]]:
         return [answer_block(piece.load()) for piece in run]
 
     n_rows, writer = 0, cast(Any, None)
     with closing(in_order(source, answer_run)) as runs, _opened(path) as file:
-        for table in _joined(chain.from_iterable(runs), unseen):
+        for part in _joined(chain.from_iterable(runs), unseen):
+            table = copied.beside(part)
             if writer is None:
                 writer, schema = _writer(file, output_format(path), table.schema), table.schema
             writer.write(table.cast(schema))
@@ -146,10 +140,6 @@ def _joined(parts: Iterator[tuple[Any, Any]], unseen: Unseen) -> Iterator[Any]:
             waiting = []
     if waiting:
         yield pa.concat_tables(waiting, promote_options="permissive")
-
-
-def _column(X: Any, j: int) -> NDArray[Any]:
-    return X.column(j) if isinstance(X, Columns) else X[:, j]
 
 
 def _columns(answers: Any) -> list[NDArray[Any]]:
@@ -182,7 +172,10 @@ def _writer(file: Any, file_format: str, schema: Any) -> Any:
         header = io.StringIO()  # Arrow would put every name in quotes
         csv.writer(header, lineterminator="\n").writerow(schema.names)
         sink.write(header.getvalue().encode())
-        return CSVWriter(sink, schema, write_options=WriteOptions(include_header=False))
+        try:
+            return CSVWriter(sink, schema, write_options=WriteOptions(include_header=False))
+        except pa.ArrowInvalid as error:  # a list, say, that --keep names
+            raise ValueError(f"{error}; CSV cannot hold it, write a .parquet file") from error
     if file_format == "parquet":
         from pyarrow import parquet
 

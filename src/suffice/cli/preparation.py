@@ -121,6 +121,7 @@ class Unseen:
 
     def __init__(self, prepared: Any) -> None:
         self.known: list[tuple[str, int, NDArray[Any]]] = []
+        self.counts_as: list[str] = []
         is_ours = isinstance(prepared, ColumnTransformer)
         encoder = prepared.named_transformers_.get(TEXT) if is_ours else None
         if isinstance(encoder, OneHotEncoder):
@@ -129,6 +130,10 @@ class Unseen:
                 (name, names.index(name), values)
                 for name, values in zip(encoder.feature_names_in_, encoder._known, strict=True)
             ]
+            self.counts_as = ["none of the known ones"] * len(self.known)
+            if encoder.drop_idx_ is not None:  # no column stands for it: zeros mean this value
+                first = zip(encoder.categories_, encoder.drop_idx_, strict=True)
+                self.counts_as = [f"the reference level {values[i]!r}" for values, i in first]
         self.cells = np.zeros(len(self.known), np.int64)
 
     def count(self, X: Columns) -> NDArray[np.int64]:
@@ -149,8 +154,10 @@ class Unseen:
     def lines(self) -> list[str]:
         """One for each column that has any."""
         return [
-            f"cells of column {name!r} with values that the fit did not see, which count as none "
-            f"of the known ones: {n:,}"
-            for (name, _, _), n in zip(self.known, self.cells.tolist(), strict=True)
+            f"cells of column {name!r} with values that the fit did not see, which count as "
+            f"{what}: {n:,}"
+            for (name, _, _), what, n in zip(
+                self.known, self.counts_as, self.cells.tolist(), strict=True
+            )
             if n
         ]

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.cli.running import note
-from suffice.sources import Block, Columns, FileSource, Piece, Source, scan
+from suffice.sources import Block, Columns, FileSource, Piece, Source
 from suffice.sources.derived.subset import SubsetSource
-from suffice.sources.files.dialect import Dialect
+from suffice.sources.files.dialect import Dialect, check_options
+from suffice.sources.files.schema import FileHeader, default_features
+from suffice.sources.scan import scan_choosing
 
 PATIENCE = 1.0
 """Seconds after which a bar appears."""
@@ -45,25 +47,45 @@ def open_rows(
         Names of columns.
     """
     targets = list(target or ())
-    source = scan(
+
+    def choose(headers: Sequence[FileHeader]) -> list[str]:
+        names = features or default_features(headers[0], {*targets, weight})
+        if unknown := [name for name in dropped or () if name not in names]:
+            raise ValueError(
+                f"--drop {unknown[0]!r}: there is no such column to learn from; there are "
+                f"{', '.join(map(repr, names))}"
+            )
+        kept = [name for name in names if name not in (dropped or ())]
+        strange = {} if features else _unsupported(headers, kept)
+        for name, type_name in strange.items():
+            note(f"column {name!r} is left out: values of type {type_name} are no features")
+        if not len(strange) < len(kept):
+            raise ValueError(f"no column of {headers[0].path!r} is left to learn from")
+        return [name for name in kept if name not in strange]
+
+    source = scan_choosing(
         data[0] if len(data) == 1 else list(data),
-        target=targets[0] if len(targets) == 1 else targets or None,
-        weight=weight,
-        features=features,
-        **dialect,
+        check_options(**dialect),
+        targets[0] if len(targets) == 1 else targets or None,
+        weight,
+        choose,
     )
     if os.path.exists(output) and any(os.path.samefile(f.path, output) for f in source.files):
         raise ValueError(f"{output!r} is one of the files to be read: write to another one")
     _tell(source.dialect, features is not None)
-    if not dropped:
-        return source
-    kinds = dict(zip(source.selection.features, source.column_kinds, strict=True))
-    if unknown := [name for name in dropped if name not in kinds]:
-        raise ValueError(
-            f"--drop {unknown[0]!r}: there is no such column to learn from; there are "
-            f"{', '.join(map(repr, kinds))}"
-        )
-    return with_columns(source, {n: kind for n, kind in kinds.items() if n not in dropped})
+    return source
+
+
+def _unsupported(headers: Sequence[FileHeader], names: Sequence[str]) -> dict[str, str]:
+    """Those of some columns that are neither numbers, dates nor text in a file, and their types."""
+    return {
+        name: str(header.schema.field(name).type)
+        for header in headers
+        for name in names
+        if header.schema.names.count(name) == 1
+        and header.kind(name) == "other"
+        and not header.is_text
+    }
 
 
 def _tell(dialect: Dialect | None, named: bool) -> None:

@@ -6,7 +6,9 @@ holds ``{"error": …}``, so that it is one JSON document whatever happens.
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -17,8 +19,25 @@ from typing import Any
 
 DONE, FAULT, BAD_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
 
-AS_OPTIONS = {"say header=False": "say --no-header", "say header=True": "say --header"}
-"""What messages of the library say, and what it is called here."""
+AS_OPTIONS = (
+    (r"\bheader=False", "--no-header"),
+    (r"\bheader=True", "--header"),
+    (r"\b(decimal|thousands|encoding)='(.+?)'", r"--\1 \2"),
+    (r"^(sep|decimal|thousands|encoding) is '", r"--\1 is '"),
+    (r"^(features|target) names column", r"--\1 names column"),
+    (r"^thousands and decimal are", "--thousands and --decimal are"),
+    (r"leave the column out of features\.", "leave the column out of the fit (--drop)."),
+    (
+        r"Fill gaps first \(.*?\), or drop those rows\.",
+        "The fit saw no missing cell there, so none is filled: write a value into the file, leave "
+        "out those rows, or fit to rows that have such gaps.",
+    ),
+    (
+        r"Encode text as numbers first \(.*?\), or leave it out\.",
+        "A model of `suffice fit` encodes text itself.",
+    ),
+)
+"""What messages of the library say, as patterns, and what it is called here."""
 
 GIVEN_WARNINGS: list[str] = []
 """What the running command has warned of so far."""
@@ -94,9 +113,15 @@ def describe(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return one_line(error.strerror)
     text = one_line(str(error) or type(error).__name__)
-    for said, option in AS_OPTIONS.items():
-        text = text.replace(said, option)
-    return text
+    for said, option in AS_OPTIONS:
+        text = re.sub(said, option, text)
+    return re.sub(r"""\bmissing=\[('.*?'|".*?")\]""", _missing_option, text)
+
+
+def _missing_option(found: re.Match[str]) -> str:
+    from suffice.cli.choices import as_option
+
+    return as_option("missing", [ast.literal_eval(found[1])])
 
 
 def one_line(text: str) -> str:

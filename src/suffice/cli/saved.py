@@ -17,10 +17,15 @@ from suffice.cli.preparation import Unseen, differ
 from suffice.cli.rows import open_rows, progress, with_columns, without_absent
 from suffice.cli.running import note
 from suffice.fitting.files.storage import read_notes
-from suffice.sources import Source
+from suffice.sources import FileSource, Source
+from suffice.sources.files.columns import kind_of
+from suffice.sources.files.reading import schema_of
 
 OF_ONE_FIT = ("score", "rows")
 """Notes that are true of a fit, and not of what is made from it."""
+
+HELD, NUMBERS_HELD = {"text": "text", "date": "dates", "other": "values of another type"}, "numbers"
+"""What columns of a kind hold, in words."""
 
 
 @dataclass
@@ -80,18 +85,15 @@ class Saved:
         dialect: Mapping[str, Any],
         target: Sequence[str] | None = None,
         weight: str | None = None,
-        more: Sequence[str] = (),
         features: Sequence[str] | None = None,
-    ) -> Any:
-        """Rows of files with the columns that it reads; `more` are copied, as they are written."""
-        names = list(features or self.features or ())
-        more = [name for name in more if name not in names]
-        chosen = [*names, *more] if names else None
-        source = open_rows(data, output, dialect, target, weight, chosen)
-        kinds: dict[str, str] = dict.fromkeys(more, "text")
+    ) -> FileSource:
+        """Rows of files with the columns that it reads."""
+        names = list(features or self.features or ()) or None
+        source = open_rows(data, output, dialect, target, weight, names)
         known = self.notes.get("columns", {})
         found = dict(zip(source.selection.features, source.column_kinds, strict=True))
-        return with_columns(source, {name: known.get(name, found[name]) for name in found} | kinds)
+        _check_kinds(source, found, known)
+        return with_columns(source, {name: known.get(name, found[name]) for name in found})
 
     def labelled_rows(
         self,
@@ -135,3 +137,20 @@ class Saved:
                     f"{what}; fit one of them, and let it learn the other rows by `suffice update`"
                 )
         return first.become(suffice.merge(*(one.model for one in models)))
+
+
+def _check_kinds(source: FileSource, found: Mapping[str, str], known: Mapping[str, str]) -> None:
+    """Raise if a column holds something else than it did in the fit."""
+    for name, kind in found.items():
+        expected = HELD.get(known.get(name, kind), NUMBERS_HELD)
+        if HELD.get(kind, NUMBERS_HELD) == expected:
+            continue
+        for file in source.files:
+            if file.dialect is not None and "text" in (kind, expected):
+                continue  # any cell can be read as text, and one that is no number is named
+            held = kind_of(schema_of(file).field(name).type)
+            if held != "null" and HELD.get(held, NUMBERS_HELD) != expected:
+                raise ValueError(
+                    f"the model was fitted on {expected} in column {name!r}, but {file.path!r} "
+                    f"holds {HELD.get(held, NUMBERS_HELD)} there"
+                )

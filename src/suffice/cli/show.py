@@ -89,12 +89,19 @@ def table(rows: Iterable[Sequence[str]], titles: Sequence[str] = ()) -> Any:
 # --- models -------------------------------------------------------------------------------
 
 
+def short_document(model: Any) -> dict[str, Any]:
+    """What a model is, and what was proved about it if it is fitted."""
+    document = {"model": type(model).__name__, "parameters": model.get_params(deep=False)}
+    if hasattr(model, "certificate_"):
+        document["certificate"] = certificate_document(model)
+    return document
+
+
 def model_document(saved: Any) -> dict[str, Any]:
-    """What a model is, has learned from, and what was proved about it."""
+    """The same, and what it has learned from and how."""
     model = saved.model
     document: dict[str, Any] = {
-        "model": type(model).__name__,
-        "parameters": model.get_params(deep=False),
+        **short_document(model),
         "columns": int(saved.whole.n_features_in_),
         "features": saved.features,
         "prepared": None if saved.preparation is None else saved.coefficient_names,
@@ -103,12 +110,9 @@ def model_document(saved: Any) -> dict[str, Any]:
     }
     if hasattr(model, "classes_"):
         document["classes"] = model.classes_
-    document["certificate"] = certificate_document(model)
-    trace = model.trace_
-    document["trace"] = [
-        {"step": step, "objective": objective, "seconds": seconds}
-        for step, objective, seconds in zip(trace.step, trace.objective, trace.seconds, strict=True)
-    ]
+    keys = ("step", "objective", "seconds", "accepted")
+    passes = zip(*(getattr(model.trace_, key) for key in keys), strict=True)
+    document["trace"] = [dict(zip(keys, one, strict=True)) for one in passes]
     document["statistic"] = statistic_document(model)
     return document
 
@@ -145,9 +149,8 @@ def count_of(statistic: Any) -> int | None:
     return None if count is None else int(np.sum(count))
 
 
-def model_lines(saved: Any, path: str) -> list[Any]:
-    """The same for people."""
-    model, document = saved.model, model_document(saved)
+def model_lines(model: Any, document: Mapping[str, Any], path: str) -> list[Any]:
+    """A model's document for people."""
     names, prepared = document["features"], document["prepared"]
     facts = [
         ("file", f"{path} ({size(os.path.getsize(path))})"),
@@ -198,6 +201,11 @@ def score_line(score: Mapping[str, Any]) -> str:
         f"{METRICS[score['metric']]} {score['mean']:.4g} ± {score['std']:.2g} "
         f"on held-out rows ({score['folds']}-fold cross-validation)"
     )
+
+
+def counted(number: int, noun: str) -> str:
+    """So many things."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def shown(names: Sequence[Any]) -> str:

@@ -11,6 +11,8 @@ from suffice.cli.show import table
 from suffice.linear.inference.summary import PENALISED
 
 MOST_ROWS, MOST_COLUMNS = 30, 6
+OPEN = "—"
+"""What stands for a number that the rows do not determine."""
 
 
 def coefficients(saved: Saved) -> list[dict[str, Any]] | None:
@@ -25,32 +27,46 @@ def coefficients(saved: Saved) -> list[dict[str, Any]] | None:
     kinds = _responses(model, len(coef))
     values = np.column_stack([np.broadcast_to(model.intercept_, len(coef)), coef])
     names, more = ["intercept", *names], _inference(model, values)
+    first = len(names) - min(map(len, more.values()), default=0)  # 1 without an intercept
     return [
         {"name": name}
         | ({"coef": float(values[0, j])} if kinds is None else
            {"coef": {kind: float(values[k, j]) for k, kind in enumerate(kinds)}})
-        | {key: float(column[j]) for key, column in more.items()}
+        | {key: float(column[j - first]) for key, column in more.items() if j >= first}
         for j, name in enumerate(names)
     ]  # fmt: skip
 
 
-def coefficient_lines(saved: Saved, most: int | None = MOST_ROWS) -> list[Any]:
-    """The same as a table for people; the first of them, if there are many."""
-    found = coefficients(saved)
+def coefficient_lines(
+    model: Any, found: list[dict[str, Any]] | None, most: int | None = MOST_ROWS
+) -> list[Any]:
+    """What `coefficients` found as a table for people; the first of them, if there are many."""
     if found is None:
         return []
     if isinstance(found[0]["coef"], dict):
         titles = list(found[0]["coef"])
         if len(titles) > MOST_COLUMNS:
             return [f"{len(found):,} coefficients for each of {len(titles):,} targets or classes"]
-        rows = [[one["name"], *(f"{v:.6g}" for v in one["coef"].values())] for one in found]
+        rows = [[one["name"], *map(_cell, one["coef"].values())] for one in found]
     else:
-        titles = [key for key in found[0] if key != "name"]
-        rows = [[one["name"], *(f"{one[key]:.6g}" for key in titles)] for one in found]
+        titles = [key for key in found[-1] if key != "name"]
+        rows = [[one["name"], *(_cell(one.get(key)) for key in titles)] for one in found]
     lines = [table(rows[:most], ("", *titles))]
     if most is not None and len(rows) > most:
         lines.append(f"… and {len(rows) - most:,} more: `suffice inspect` shows them all")
+    if any(OPEN in row for row in rows[:most]):
+        columns = len(found) - 1
+        rank = model.certificate_.measures.get("rank", columns)
+        why = f": {rank:.0f} of {columns:,} columns are independent" if rank < columns else ""
+        lines.append(f"{OPEN} is not determined by the rows{why}")
     return lines
+
+
+def _cell(value: float | None) -> str:
+    """A number; nothing where there is none to show, and a dash where the rows leave it open."""
+    if value is None:
+        return ""
+    return OPEN if np.isnan(value) else f"{value:.6g}"
 
 
 def _inference(model: Any, values: Any) -> dict[str, Any]:
@@ -62,9 +78,7 @@ def _inference(model: Any, values: Any) -> dict[str, Any]:
     except ValueError:  # too little was kept, or the penalty leaves no errors
         return {}
     errors, p = np.ravel(found.std_err), np.ravel(found.p)
-    if len(errors) == values.shape[1] - 1:  # a model without an intercept
-        errors, p = np.append(np.nan, errors), np.append(np.nan, p)
-    usable = len(errors) == values.shape[1]
+    usable = len(errors) in (values.shape[1], values.shape[1] - 1)  # one less: no intercept
     tested = {} if PENALISED in found.notes else {"p": p}
     return {"std err": errors, **tested} if usable else {}
 

@@ -8,7 +8,7 @@ files the same rows are spread over, the blocks are the same.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -114,11 +114,32 @@ def scan(
     array([11. ,  7.5, 19. ])
     """
     given = check_options(sep, decimal, encoding, missing, header, thousands)
+    return scan_choosing(path, given, target, weight, lambda headers: features)
+
+
+def scan_choosing(
+    path: Path | Sequence[Path],
+    given: Mapping[str, Any],
+    target: str | Sequence[str] | None,
+    weight: str | None,
+    choose: Callable[[Sequence[FileHeader]], Sequence[str] | None],
+) -> FileSource:
+    """The same, where what the files hold decides which of their columns are features.
+
+    Parameters
+    ----------
+    path, target, weight
+        As for `scan`.
+    given : mapping
+        How CSV files are written, from `check_options`.
+    choose : function
+        Names of the features, or None for all, from the headers of the files.
+    """
     path, copy = with_standard_input(path)
     paths = find_files(path)
     headers = _headers(paths, given)
     first = headers[paths[0]]
-    selection = select_columns(first, target, weight, features)
+    selection = select_columns(first, target, weight, choose(list(headers.values())))
     for one in headers.values():
         check_present(one, selection, None if one is first else first)
     headers = _with_thousands(headers, selection)

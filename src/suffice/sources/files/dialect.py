@@ -120,12 +120,12 @@ class Dialect:
 
 
 def check_options(
-    sep: str | None,
-    decimal: str | None,
-    encoding: str | None,
-    missing: Sequence[str] | None,
-    header: bool | None,
-    thousands: str | None,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    missing: Sequence[str] | None = None,
+    header: bool | None = None,
+    thousands: str | None = None,
 ) -> dict[str, Any]:
     """What the user says about CSV files, checked; only what is not None."""
     marks: dict[str, Any] = {"sep": sep, "decimal": decimal, "thousands": thousands}

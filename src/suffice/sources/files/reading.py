@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from suffice.sources.base import block_rows
@@ -83,31 +83,68 @@ def batches(
     start, stop : int, optional
         Rows that are wanted; by default all.
     """
-    import pyarrow as pa
-
     size = block_rows(len(selection.features))
     batch_rows = CELLS_PER_BATCH // len(columns)
     batch_rows = max(batch_rows - batch_rows % size, size)
+    types = {name: _text_type(file, selection, name) for name in columns if file.dialect}
+    checked = False
+    with closing(_read(file, columns, types, batch_rows, start, stop)) as found:
+        for row, batch in found:
+            if stop is not None and row >= stop:
+                return
+            if not checked and not isinstance(batch, csv.Lines):
+                _check_kinds(file, selection, batch.schema)
+                checked = True
+            yield row, batch
+
+
+def cells_of(file: DataFile, columns: Sequence[str]) -> Generator[Any, None, None]:
+    """Record batches of columns as a file holds them: of CSV, the text of the cells."""
+    import pyarrow as pa
+
+    if file.dialect is not None:
+        file = replace(file, dialect=replace(file.dialect, missing=(), thousands={}))
+    types = dict.fromkeys(columns, pa.string())
+    with closing(_read(file, columns, types, CELLS_PER_BATCH // len(columns))) as found:
+        for _, batch in found:
+            yield batch.read() if isinstance(batch, csv.Lines) else batch
+
+
+def schema_of(file: DataFile) -> Any:
+    """Arrow schema of a file; of CSV, as its first lines suggest it."""
+    import pyarrow as pa
+
+    try:
+        if file.dialect is not None:
+            return csv.describe(file.path, file.dialect)[0]
+        return (parquet if file.format == "parquet" else arrow).describe(file.path)[0]
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise unreadable(file.path, file.format, error) from error
+
+
+def _read(
+    file: DataFile,
+    columns: Sequence[str],
+    types: Mapping[str, Any],
+    batch_rows: int,
+    start: int = 0,
+    stop: int | None = None,
+) -> Generator[tuple[int, Any], None, None]:
+    """Record batches, or lines of CSV whose columns are read as `types`."""
+    import pyarrow as pa
+
     found: Generator[tuple[int, Any], None, None]
     try:
         if file.dialect is not None:
-            types = {name: _text_type(file, selection, name) for name in columns}
             found = csv.batches(file.path, file.dialect, types)
         elif file.format == "parquet":
             found = parquet.batches(file.path, columns, batch_rows, start, stop)
         else:
             found = arrow.batches(file.path, columns, batch_rows)
-        checked = False
         with closing(found):
             for row, batch in found:
-                if stop is not None and row >= stop:
-                    return
-                if not isinstance(batch, csv.Lines):
-                    batch = batch.select(list(columns))
-                    if not checked:
-                        _check_kinds(file, selection, batch.schema)
-                        checked = True
-                yield row, batch
+                is_text = isinstance(batch, csv.Lines)
+                yield row, batch if is_text else batch.select(list(columns))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise unreadable(file.path, file.format, error) from error
     except KeyError as error:

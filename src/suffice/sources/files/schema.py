@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
@@ -187,15 +187,8 @@ def select_columns(
         raise TypeError(f"weight is {weight!r}; give the name of one column, or None.")
     if isinstance(features, str):
         raise TypeError(f"features is the text {features!r}; give a list of column names.")
-    reserved = set(targets) | ({weight} if weight is not None else set())
     if features is None:
-        chosen = tuple(
-            name
-            for name in header.schema.names
-            if name not in reserved
-            and name not in _index_columns(header.schema)
-            and not (header.is_text and not name.strip())
-        )
+        chosen = default_features(header, {*targets, weight})
     else:
         chosen = _names("features", features)
     for name in targets:
@@ -210,6 +203,17 @@ def select_columns(
             f"No feature column is left in {header.path!r} beside the target and the weight."
         )
     return selection
+
+
+def default_features(header: FileHeader, reserved: Container[str | None]) -> tuple[str, ...]:
+    """Every column but the reserved ones, a pandas index, and columns of CSV without a name."""
+    return tuple(
+        name
+        for name in header.schema.names
+        if name not in reserved
+        and name not in _index_columns(header.schema)
+        and not (header.is_text and not name.strip())
+    )
 
 
 def _names(parameter: str, value: str | Sequence[str] | None) -> tuple[str, ...]:
