@@ -27,13 +27,13 @@ from suffice.numerics.double_double import Array, DoubleDouble, two_sum
 from suffice.statistics.base import present
 from suffice.statistics.moments.merging import pairwise
 
-CELLS_AT_ONCE = 1 << 17
-"""Values that are centred and multiplied at once: 1 MB, which a core's own cache holds."""
+CELLS_AT_ONCE = 1 << 18
+"""Values that are centred and multiplied at once: 2 MB, which a core's own cache holds."""
 
-SUMS_UNIT = 2.0**-82
+SUMS_UNIT = 2.0**-80
 """A bound on the error of a sum, relative to the sum of the sizes: few rows a sum, then pairs."""
 
-MOST_ROWS_AT_ONCE = 1 << 11
+MOST_ROWS_AT_ONCE = 1 << 12
 
 
 class LineAt(NamedTuple):
