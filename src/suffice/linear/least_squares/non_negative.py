@@ -25,7 +25,6 @@ from suffice.fitting.one_pass import LARGEST_KEPT_STATISTIC, Solved
 from suffice.fitting.regression import Line
 from suffice.linear.least_squares.active_set import active_set
 from suffice.linear.least_squares.normal_equations import (
-    MOST_DOUBT,
     NormalEquations,
     Penalty,
     ScaledEquations,
@@ -180,9 +179,7 @@ class Conditions:
     @property
     def is_doubtful(self) -> bool:
         """Whether a column was left out that may be lost in noise, not constant."""
-        e, out = self.scaled.equations, self.scaled.active[~self.usable]
-        noise, known = 8 * e.error_unit * e.x_magnitude[out], (4 * UNIT) ** 2 * e.x_square[out]
-        return bool((noise > MOST_DOUBT * known).any())
+        return self.scaled.equations.may_hide(self.scaled.active[~self.usable])
 
     def at(self, x: Array) -> tuple[Array, bool]:
         """Violations, relative to what the terms of a slope can amount to; and whether the slopes

@@ -140,6 +140,12 @@ class NormalEquations:
             x_scatter=self.x_scatter[some],
         )
 
+    def may_hide(self, out: NDArray[Any]) -> bool:
+        """Whether the noise of the moments may hide more than rounding of one of these columns."""
+        noise = 8 * self.error_unit * self.x_magnitude[out]
+        known = (4 * UNIT) ** 2 * np.abs(self.x_square[out])
+        return bool((noise > MOST_DOUBT * known).any())
+
     @property
     def x_deviation(self) -> Array:
         """Deviations of the columns, from their means if there is an intercept."""
@@ -271,9 +277,7 @@ class ScaledEquations:
         out[self.active] = False
         if factor.rank < len(self.active):
             out[self.active[factor.order[factor.rank :]]] = True
-        noise = 8 * self.equations.error_unit * self.equations.x_magnitude[out]
-        known = (4 * UNIT) ** 2 * np.abs(self.equations.x_square[out])
-        return bool((noise > MOST_DOUBT * known).any())
+        return self.equations.may_hide(out)
 
     def solve(self, factor: Factor) -> tuple[DoubleDouble, Array, Array]:
         """x, B − A x, and A⁻¹ x̄, along which an error of the system moves the intercept."""
