@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from suffice.fitting.certificate import Certificate
+from suffice.fitting.column_kinds import categorical_columns, with_named
 from suffice.fitting.files.registry import register
 from suffice.fitting.one_pass import Solved
 from suffice.generative.bernoulli_nb import BernoulliNB
@@ -27,11 +28,9 @@ from suffice.generative.multinomial_nb import MultinomialNB
 from suffice.generative.naive_bayes.base import NaiveBayes
 from suffice.generative.naive_bayes.column_kinds import (
     KINDS,
-    categorical_columns,
     columns_of,
     kinds_of_columns,
     refuse_text,
-    with_named,
 )
 from suffice.generative.naive_bayes.counts import present_rows
 from suffice.generative.poisson_nb import PoissonNB

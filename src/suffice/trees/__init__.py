@@ -1,0 +1,1 @@
+"""Decision trees: CART, C4.5 and ID3."""
