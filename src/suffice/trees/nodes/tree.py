@@ -196,6 +196,21 @@ class Tree:
             columns["category_start"] = np.where(ends, LEAF, self.category_start)
         return Tree(**{name: _among(old, stays) for name, old in columns.items()}).typed()
 
+    def reordered(self, order: NDArray[np.int64]) -> Tree:
+        """The same tree with its nodes in another order."""
+        number = np.empty(self.node_count + 1, np.int64)
+        number[order], number[LEAF] = np.arange(self.node_count), LEAF
+        columns = {one.name: getattr(self, one.name) for one in fields(self)}
+        for name in ("children_left", "children_right"):
+            columns[name] = number[columns[name]]
+        mixed = np.zeros(self.node_count, np.bool_)
+        return Tree(
+            **{
+                n: old[order] if np.shape(old)[:1] == mixed.shape and n != "category_bits" else old
+                for n, old in columns.items()
+            }
+        )
+
     def typed(self) -> Tree:
         """The same nodes in arrays of the types that kernels and files expect."""
         return Tree(
