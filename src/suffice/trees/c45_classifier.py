@@ -1,21 +1,22 @@
 """C4.5, Release 8: gain ratios, cuts of numbers, missing values, and pruning.
 
-    at a node with rows D:   a* = argmaxₐ Gain(D, a)/Split(D, a)   over tests a whose gain is not below average
+    at a node with rows D:   a* = argmaxₐ Gain(D, a)/Split(D, a)
 
-Gain and Split are in `suffice.trees.multiway.gain`.  A test is one of
+over tests a whose gain is not below the average of all.  Gain and Split are in
+`suffice.trees.multiway.gain`.  A test is by
 
-    a column of categories     a branch for each value; asked for once on a path
-    a column of numbers        x ≤ θ or not: the best cut (`suffice.trees.multiway.cuts`), with θ the
-                               largest value of all rows that is not above the middle of the cut
+    a column of categories   a branch for each value; asked for once on a path
+    a column of numbers      x ≤ θ or not, at the best cut (`suffice.trees.multiway.cuts`): θ is the
+                             largest value of all rows that is not above the middle of the cut
 
-and needs at least two branches with `min_samples_leaf` rows.  Columns with three values in ten rows or more
-do not count in the average, unless all are such.  A row whose cell is missing goes
-down every branch, in parts as large as the branches are, both when the tree grows and when it predicts.
-What gains no error becomes a leaf again, and then the tree is pruned by the errors to be expected of
-unseen rows (`suffice.trees.multiway.pruning`).
+and needs at least two branches with `min_samples_leaf` rows.  Columns that have three values in ten
+rows, or more, do not count in the average, unless all are such.  A row whose cell is missing goes
+down every branch, in parts as large as the branches are, both when the tree grows and when it
+predicts.  What saves no error becomes a leaf again; then the tree is pruned by the errors to be
+expected of unseen rows (`suffice.trees.multiway.pruning`).
 
-References: Quinlan, "C4.5: programs for machine learning" (1993); "Improved use of continuous attributes
-in C4.5" (1996).
+References: Quinlan, "C4.5: programs for machine learning" (1993); "Improved use of continuous
+attributes in C4.5" (1996).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from sklearn.utils._param_validation import Interval
 
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.column_kinds import categorical_columns, with_named
+from suffice.fitting.requests import Passes
 from suffice.sources import Source
 from suffice.trees.multiway.cuts import Split, best_cuts
 from suffice.trees.multiway.gain import TIE, first_best, gain, split_information
@@ -51,8 +53,8 @@ class C45Classifier(MultiwayClassifier):
     Parameters
     ----------
     confidence : float, default=0.25
-        Pruning takes the error rate of a leaf to be the upper end of an interval of this confidence: the
-        smaller, the more is pruned.
+        Pruning takes the error rate of a leaf to be the upper end of an interval of this
+        confidence: the smaller, the more is pruned.
     min_samples_leaf : float, default=2
         Least weight, without row weights the number, of rows in two branches of each test.
     prune : bool, default=True
@@ -87,9 +89,9 @@ class C45Classifier(MultiwayClassifier):
     >>> days = pd.DataFrame({
     ...     "outlook": ["sunny"] * 5 + ["overcast"] * 4 + ["rain"] * 5,
     ...     "humidity": [70, 90, 85, 95, 70, 90, 78, 65, 75, 80, 70, 80, 80, 96],
-    ...     "windy": [True, True, False, False, False] + [True, False] * 2 + [True, True] + [False] * 3,
+    ...     "windy": [day in (0, 1, 5, 7, 9, 10) for day in range(14)],
     ... })
-    >>> play = ["Play", "Stay", "Stay", "Stay", "Play"] + ["Play"] * 4 + ["Stay"] * 2 + ["Play"] * 3
+    >>> play = ["Stay" if day in (1, 2, 3, 9, 10) else "Play" for day in range(14)]
     >>> model = C45Classifier().fit(days, play)
     >>> print(model.export_text())
     outlook = overcast: Play (4.0)
@@ -135,14 +137,16 @@ class C45Classifier(MultiwayClassifier):
 
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
         source = super()._training_source(X, y, sample_weight, reset)
-        if reset:
-            by_type = categorical_columns(source, X)
-            if not isinstance(X, Source):
-                # For those who read the same rows again: numbers of a frame may be categories.
-                source.categorical = by_type  # type: ignore[attr-defined]
-            names = getattr(self, "feature_names_in_", None)
-            self.is_categorical_ = np.array(with_named(by_type, self.categorical, names))
+        if not isinstance(X, Source):
+            # For those who read the same rows again: numbers of a frame may be categories.
+            source.categorical = categorical_columns(source, X)  # type: ignore[attr-defined]
         return source
+
+    def _passes(self, source: Source) -> Passes:
+        names = getattr(self, "feature_names_in_", None)
+        by_type = categorical_columns(source)
+        self.is_categorical_ = np.array(with_named(by_type, self.categorical, names))
+        return (yield from super()._passes(source))
 
     def _is_categorical(self) -> NDArray[np.bool_]:
         return self.is_categorical_
@@ -249,12 +253,15 @@ class Growth:
         if not len(columns):
             return
         enough = tables.number(table.sum(axis=1) >= self.minimum - TIE) >= 2
-        gains, informations = gain(table, starts, missing), split_information(table, starts, missing)
+        gains, informations = (
+            gain(table, starts, missing),
+            split_information(table, starts, missing),
+        )
         for i in np.flatnonzero(enough):
             yield Split(int(columns[i]), float(gains[i]), float(informations[i]), np.nan)
 
     def threshold(self, split: Split) -> float:
-        """The largest value of all rows that is not above the middle of a cut; NaN for categories."""
+        """The largest value of all rows not above the middle of a cut; NaN for categories."""
         if np.isnan(split.between):
             return np.nan
         seen = self.seen[split.column]

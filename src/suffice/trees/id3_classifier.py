@@ -2,13 +2,13 @@
 
     at a node with rows D:   a* = argmaxₐ Gain(D, a)   over the columns not yet asked for,
 
-a branch for each value of a* in D, and so on below, until the rows of a node are of one class, or no
-column is left in which they differ.  Every distinct value is a category, and a missing
-cell one more.  The gain and what may stand in its place, the gain ratio and the decrease of Gini's
-index, are in `suffice.trees.multiway.gain`.
+a branch for each value of a* in D, and so on below, until the rows of a node are of one class, or
+no column is left in which they differ.  Every distinct value is a category, and a missing cell one
+more.  The gain and what may stand in its place, the gain ratio and the decrease of Gini's index,
+are in `suffice.trees.multiway.gain`.
 
-The gain favours columns of many values: one that numbers the rows has the largest of all, and predicts
-nothing.  The gain ratio divides by the information of the split itself.
+The gain favours columns of many values: one that numbers the rows has the largest of all, and
+predicts nothing.  The gain ratio divides by the information of the split itself.
 
 Reference: Quinlan, "Induction of decision trees" (1986).
 """

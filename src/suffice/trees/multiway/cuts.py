@@ -1,9 +1,9 @@
 """Where C4.5 cuts columns of numbers.
 
-A cut lies between two values that follow one another at the node.  Each side must have a tenth of
-what the rows with a value would give each class if divided equally, though no less than
-`minimum` and no more than 25 unless `minimum` is.  As the best of many cuts looks better than it is, its
-gain is reduced by log₂(cuts)/|D|.
+A cut lies between two values that follow one another at the node.  Either side needs a tenth of the
+rows that have a value, divided by the number of classes; but no fewer than `minimum`, and no more
+than 25 unless `minimum` says so.  As the best of many cuts looks better than it is, its gain is
+reduced by log₂(cuts)/|D|.
 
 Reference: Quinlan, "Improved use of continuous attributes in C4.5" (1996).
 """
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suffice.trees.multiway.gain import TIE, first_best, gain, split_information
+from suffice.trees.multiway.gain import TIE, first_best, gain, over_classes, split_information
 from suffice.trees.multiway.growing import Cases
 from suffice.trees.multiway.tree import Codes, Floats
 
@@ -76,19 +76,27 @@ def _cuts_of(
     np.put_along_axis(below, cases.labels[rows][order][..., None], each[..., None], axis=2)
     below = np.cumsum(below, axis=0, out=below)
     whole, known = below[-1], below[-1].sum(axis=1)
-    total = weight.sum()
-    size = below[:-1].sum(axis=2)
+    total, gaps = weight.sum(), np.isnan(values[-1])
+    size = over_classes(below[:-1])
     least = np.maximum(np.minimum(0.1 * known / cases.n_classes, MOST_BESIDE), minimum) - TIE
     allowed = (values[1:] > values[:-1]) & (size >= least) & (size <= known - least)
-    for c in np.flatnonzero(allowed.any(axis=0)):
-        at = np.flatnonzero(allowed[:, c])
-        low = below[at, c]
-        sides = np.stack([low, np.maximum(whole[c] - low, 0.0)], axis=1)
-        tables, starts = sides.reshape(2 * len(at), -1), np.arange(0, 2 * len(at), 2)
-        missing = max(total - known[c], 0.0) if np.isnan(values[-1, c]) else 0.0
-        gains = gain(tables, starts, missing) - np.log2(len(at)) / total
-        best = first_best(gains)
+    c, at = np.nonzero(allowed.T)
+    if not len(c):
+        return
+    low = below[at, c]
+    sides = np.stack([low, np.maximum(whole[c] - low, 0.0)], axis=1).reshape(2 * len(c), -1)
+    starts, missing = np.arange(0, 2 * len(c), 2), np.where(gaps, total - known, 0.0)[c]
+    first, tries = np.unique(c, return_index=True, return_counts=True)[1:]
+    gains = gain(sides, starts, missing) - np.repeat(np.log2(tries), tries) / total
+    informations = split_information(sides, starts, missing)
+    for start, number in zip(first, tries, strict=True):
+        best = start + first_best(gains[start : start + number])
         if gains[best] > 0:
-            information = split_information(sides[best], (0,), missing)
-            between = values[at[best], c] / 2 + values[at[best] + 1, c] / 2
-            yield Split(int(columns[c]), float(gains[best]), float(information[0]), float(between))
+            i, j = at[best], c[best]
+            split = int(columns[j]), float(gains[best]), float(informations[best])
+            yield Split(*split, _middle(float(values[i, j]), float(values[i + 1, j])))
+
+
+def _middle(low: float, high: float) -> float:
+    middle = low / 2 + high / 2
+    return middle if middle < high else low  # neighbours among floats have none in between

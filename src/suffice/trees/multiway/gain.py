@@ -9,17 +9,17 @@ have value v of a column a:
     GainRatio(D, a)  = Gain(D, a) / Split(D, a)
     Gini(D)          = 1 − Σₖ pₖ²
 
-All are functions of a table that has a row for each value of the column, and in it the weight of each
-class.  Of many splits the tables are stacked, and `starts` says where each begins.  Rows whose value is
-missing tell nothing: the gain is that of the other rows times their share, while in the
+All are functions of a table that has a row for each value of the column, and in it the weight of
+each class.  Of many splits the tables are stacked, and `starts` says where each begins.  Rows whose
+value is missing tell nothing: the gain is that of the other rows times their share, while in the
 information of the split they are one more branch.
 
-References: Quinlan, "Induction of decision trees" (1986); "C4.5: programs for machine learning" (1993).
+References: Quinlan, "Induction of decision trees" (1986); "C4.5: programs for machine learning"
+(1993).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,10 +46,10 @@ def entropy(counts: ArrayLike) -> Any:
     0.940286
     """
     counts = np.asarray(counts, dtype=np.float64)
-    return _bits(counts) / counts.sum(axis=-1)
+    return _bits(counts) / over_classes(counts)
 
 
-def gain(table: ArrayLike, starts: Sequence[int] = (0,), missing: Any = 0.0) -> Floats:
+def gain(table: ArrayLike, starts: Any = (0,), missing: Any = 0.0) -> Floats:
     """How many bits about the class a split tells.
 
     Parameters
@@ -78,10 +78,10 @@ def gain(table: ArrayLike, starts: Sequence[int] = (0,), missing: Any = 0.0) -> 
     table = np.asarray(table, dtype=np.float64)
     whole = np.add.reduceat(table, starts, axis=0)
     after = np.add.reduceat(_bits(table), starts)
-    return (_bits(whole) - after) / (whole.sum(axis=1) + missing)
+    return (_bits(whole) - after) / (over_classes(whole) + missing)
 
 
-def split_information(table: ArrayLike, starts: Sequence[int] = (0,), missing: Any = 0.0) -> Floats:
+def split_information(table: ArrayLike, starts: Any = (0,), missing: Any = 0.0) -> Floats:
     """How many bits it takes to tell which branch a row takes.
 
     Parameters
@@ -98,13 +98,13 @@ def split_information(table: ArrayLike, starts: Sequence[int] = (0,), missing: A
     >>> split_information([[0, 4], [2, 3], [3, 2]]).round(6)
     array([1.577406])
     """
-    sizes = np.asarray(table, dtype=np.float64).sum(axis=1)
+    sizes = over_classes(np.asarray(table, dtype=np.float64))
     total = np.add.reduceat(sizes, starts) + missing
     inside = np.add.reduceat(_xlog2x(sizes), starts) + _xlog2x(missing)
     return np.asarray((_xlog2x(total) - inside) / total)
 
 
-def gain_ratio(table: ArrayLike, starts: Sequence[int] = (0,), missing: Any = 0.0) -> Floats:
+def gain_ratio(table: ArrayLike, starts: Any = (0,), missing: Any = 0.0) -> Floats:
     """The gain by the information of the split; 0 where all rows take one branch.
 
     Parameters
@@ -126,7 +126,7 @@ def gain_ratio(table: ArrayLike, starts: Sequence[int] = (0,), missing: Any = 0.
     return np.divide(gain(table, starts, missing), information, out=found, where=information > 0)
 
 
-def gini_decrease(table: ArrayLike, starts: Sequence[int] = (0,)) -> Floats:
+def gini_decrease(table: ArrayLike, starts: Any = (0,)) -> Floats:
     """Gini(D) − Σ |Dᵛ|/|D| Gini(Dᵛ): how much purer a split makes the rows.
 
     Parameters
@@ -146,12 +146,17 @@ def gini_decrease(table: ArrayLike, starts: Sequence[int] = (0,)) -> Floats:
     table = np.asarray(table, dtype=np.float64)
     whole = np.add.reduceat(table, starts, axis=0)
     after = np.add.reduceat(_impure(table), starts)
-    return np.asarray((_impure(whole) - after) / whole.sum(axis=1))
+    return np.asarray((_impure(whole) - after) / over_classes(whole))
 
 
 def first_best(values: Floats) -> int:
     """The first of the largest values; sums that differ by rounding alone are a tie."""
     return int(np.argmax(values >= values.max() - TIE))
+
+
+def over_classes(counts: Floats) -> Floats:
+    """Sums over the last axis; it is short, and NumPy's own sum slow along it."""
+    return np.asarray(counts @ np.ones(counts.shape[-1]))
 
 
 def _xlog2x(x: Any) -> Any:
@@ -160,10 +165,10 @@ def _xlog2x(x: Any) -> Any:
 
 def _bits(counts: Floats) -> Floats:
     """|D| Ent(D) of each row of counts."""
-    return np.asarray(_xlog2x(counts.sum(axis=-1)) - _xlog2x(counts).sum(axis=-1))
+    return np.asarray(_xlog2x(over_classes(counts)) - over_classes(_xlog2x(counts)))
 
 
 def _impure(counts: Floats) -> Floats:
     """|D| Gini(D) of each row of counts."""
-    total = counts.sum(axis=-1)
-    return np.asarray(total - np.square(counts).sum(axis=-1) / total)
+    total = over_classes(counts)
+    return np.asarray(total - over_classes(np.square(counts)) / total)

@@ -46,7 +46,7 @@ class MultiwayNode:
     @property
     def is_pure(self) -> bool:
         """Whether all rows are of one class."""
-        return np.count_nonzero(self.counts) <= 1
+        return bool(np.count_nonzero(self.counts) <= 1)
 
 
 class Tables(NamedTuple):
@@ -101,7 +101,8 @@ class Cases:
 
     def node(self, rows: Codes, weight: Floats) -> MultiwayNode:
         """A leaf of some rows."""
-        return MultiwayNode(np.bincount(self.labels[rows], weight, self.n_classes))
+        counts: Any = np.bincount(self.labels[rows], weight, self.n_classes)
+        return MultiwayNode(counts)
 
     def tables(self, rows: Codes, weight: Floats, columns: Codes) -> Tables:
         """Classes by values of columns of categories, for some rows."""
@@ -119,7 +120,7 @@ class Cases:
         else:
             occur, place = np.unique(value, return_inverse=True)
         key = place * self.n_classes + label
-        table = np.bincount(key, each[known], len(occur) * self.n_classes)
+        table: Any = np.bincount(key, each[known], len(occur) * self.n_classes)
         owner = np.searchsorted(first, occur, side="right") - 1
         starts = np.flatnonzero(np.diff(owner, prepend=-1))
         there = owner[starts]
@@ -147,12 +148,12 @@ class Cases:
         lost, lost_weight = rows[missing], weight[missing]
         if len(lost):
             rows, weight, cell = rows[~missing], weight[~missing], cell[~missing]
-        taken = (cell > node.threshold if numeric else cell).astype(np.int64)
+        taken = cell > node.threshold if numeric else cell
         order = np.argsort(taken, kind="stable")
         rows, weight, taken = rows[order], weight[order], taken[order]
         total = weight.sum()
-        starts = np.flatnonzero(np.diff(taken, prepend=-1))
-        for start, end in zip(starts, [*starts[1:], len(taken)], strict=True):
+        edges = (np.flatnonzero(taken[1:] != taken[:-1]) + 1).tolist()
+        for start, end in zip([0, *edges], [*edges, len(taken)], strict=True):
             part, part_weight = rows[start:end], weight[start:end]
             share = float(part_weight.sum() / total)
             if len(lost):

@@ -88,17 +88,16 @@ class MultiwayClassifier(Classifier, Estimator):
 
     def _passes(self, source: Source) -> Passes:
         rows: Rows = yield from needed(Gather("rows"))
-        learn = unless_rounded(source, np.flatnonzero(self._is_categorical()).tolist(), self._learned)
+        learn = unless_rounded(
+            source, np.flatnonzero(self._is_categorical()).tolist(), self._learned
+        )
         cases = learn(Block(rows.X, rows.y, rows.weight, 0))
         self.tree_ = in_arrays(self._grown(cases))
         return Found({}, self._certified(cases))
 
     def _learned(self, block: Block) -> Cases:
         """Rows as a tree grows from them; their classes and categories become known."""
-        try:
-            self.classes_, labels = coded(self._labels(block))
-        except FloatingPointError as error:
-            raise ValueError(f"the target holds {error}: leave such rows out") from None
+        self.classes_, labels = coded(self._labels(block))
         self.categories_ = categories_of(block.X, self._is_categorical())
         weight = np.ones(block.n_rows) if block.weight is None else block.weight
         n_values = np.array([len(values) for values in self.categories_], dtype=np.int64)

@@ -1,16 +1,16 @@
 """Pruning by the errors to be expected of unseen rows, as C4.5 does it.
 
-Of N rows at a leaf, E are not of its class.  The errors among N more rows are taken to be N·U(E, N), where U
-is about the upper end of a confidence interval for the error rate.  With CF the confidence, and z
-its normal quantile, from a small table:
+Of N rows at a leaf, E are not of its class.  The errors among N more rows are taken to be
+N·U(E, N), where U is about the upper end of a confidence interval for the error rate.  With CF the
+confidence, and z its normal quantile, from a small table:
 
     E = 0           U = 1 − CF^(1/N)
     0 < E < 1       in between U(0, N) and U(1, N)
     E + ½ ≥ N       N·U = E + 0.67 (N − E)
     else            U = (E + ½ + z²/2 + z √((E + ½)(1 − (E + ½)/N) + z²/4)) / (N + z²)
 
-From the bottom up, a node becomes a leaf, or gives way to its largest branch, where that is expected to
-make at most 0.1 errors more.
+From the bottom up, a node becomes a leaf, or gives way to its largest branch, where that is
+expected to make at most 0.1 errors more.
 
 Reference: Quinlan, "C4.5: programs for machine learning" (1993), chapter 4.
 """
@@ -26,7 +26,7 @@ from suffice.trees.multiway.tree import Codes, Floats
 
 CONFIDENCES = (0.0, 0.001, 0.005, 0.01, 0.05, 0.10, 0.20, 0.40, 1.0)
 QUANTILES = (4.0, 3.09, 2.58, 2.33, 1.65, 1.28, 0.84, 0.25, 0.0)
-"""C4.5's own table of z; its entries for 0, 0.4 and 1 make it one for two purposes, not a normal's."""
+"""C4.5's own table of z, rough at its ends; it interpolates."""
 
 SLACK = 0.1
 """So many expected errors more are no reason to keep a node."""

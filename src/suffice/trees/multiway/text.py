@@ -63,7 +63,8 @@ class TreeInWords:
 
     def _path(self, node: int) -> list[str]:
         """The tests on the way to a node, from the root."""
-        tree, tests = self.tree, {}
+        tree = self.tree
+        tests: dict[tuple[int, int], str] = {}
         while node:
             above = int(tree.parent[node])
             side = -1 if np.isnan(tree.threshold[above]) else int(tree.value[node])

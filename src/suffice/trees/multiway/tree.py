@@ -1,7 +1,7 @@
 """A tree whose nodes have any number of branches, in arrays.
 
-Nodes are numbered level by level, so that the branches of a node follow one another, in the order of
-their values.  A row goes on from node t by its cell of column[t]:
+Nodes are numbered level by level, so that the branches of a node follow one another, in the order
+of their values.  A row goes on from node t by its cell of column[t]:
 
     numbers      to the branch of value 0 if the cell is at most threshold[t], else to that of 1;
     categories   to the branch whose value is the number of the cell's category.
@@ -27,7 +27,7 @@ LEAF = -1
 """The column of a node that tests none."""
 
 TOGETHER = 1 << 22
-"""Most parts of rows that are on their way at a time: with missing cells, a row may be everywhere."""
+"""Most parts of rows that are on their way at a time: a row that lacks cells may be everywhere."""
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
