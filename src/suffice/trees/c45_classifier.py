@@ -33,7 +33,7 @@ from suffice.fitting.certificate import Certificate
 from suffice.fitting.column_kinds import categorical_columns, with_named
 from suffice.fitting.requests import Passes
 from suffice.sources import Source
-from suffice.trees.multiway.cuts import Split, best_cuts
+from suffice.trees.multiway.cuts import MultiwaySplit, best_cuts
 from suffice.trees.multiway.gain import TIE, first_best, gain, split_information
 from suffice.trees.multiway.growing import Cases, MultiwayNode, Recursion, result_of
 from suffice.trees.multiway.model import MultiwayClassifier
@@ -152,7 +152,7 @@ class C45Classifier(MultiwayClassifier):
         return self.is_categorical_
 
     def _grown(self, cases: Cases) -> MultiwayNode:
-        growth = Growth(cases, self.is_categorical_, self.min_samples_leaf)
+        growth = C45Growth(cases, self.is_categorical_, self.min_samples_leaf)
         rows, weight = cases.all_rows, cases.weight
         root, _ = result_of(growth.grow(rows, weight, np.flatnonzero(self.is_categorical_)))
         if self.prune:
@@ -185,7 +185,7 @@ class C45Classifier(MultiwayClassifier):
             raise ValueError("it does not say which columns hold categories")
 
 
-class Growth:
+class C45Growth:
     """How C4.5 grows a tree.
 
     Parameters
@@ -229,7 +229,7 @@ class Growth:
             errors += wrong
         return (leaf, leaf.errors) if errors >= leaf.errors - EPSILON else (node, errors)
 
-    def best_split(self, rows: Codes, weight: Floats, untested: Codes) -> Split | None:
+    def best_split(self, rows: Codes, weight: Floats, untested: Codes) -> MultiwaySplit | None:
         """The test of the best gain ratio among those whose gain is not below average."""
         splits = [
             *self.splits_by_category(rows, weight, untested),
@@ -245,7 +245,9 @@ class Growth:
             return None
         return fair[first_best(np.array([split.gain / split.information for split in fair]))]
 
-    def splits_by_category(self, rows: Codes, weight: Floats, untested: Codes) -> Iterator[Split]:
+    def splits_by_category(
+        self, rows: Codes, weight: Floats, untested: Codes
+    ) -> Iterator[MultiwaySplit]:
         """The splits by columns of categories that have two branches of enough rows."""
         if not len(untested):
             return
@@ -258,9 +260,9 @@ class Growth:
             split_information(table, starts, missing),
         )
         for i in np.flatnonzero(enough):
-            yield Split(int(columns[i]), float(gains[i]), float(informations[i]), np.nan)
+            yield MultiwaySplit(int(columns[i]), float(gains[i]), float(informations[i]), np.nan)
 
-    def threshold(self, split: Split) -> float:
+    def threshold(self, split: MultiwaySplit) -> float:
         """The largest value of all rows not above the middle of a cut; NaN for categories."""
         if np.isnan(split.between):
             return np.nan

@@ -26,7 +26,7 @@ MOST_BESIDE = 25.0
 """Rows that a side of a cut needs at most."""
 
 
-class Split(NamedTuple):
+class MultiwaySplit(NamedTuple):
     """A test of a column.
 
     Attributes
@@ -47,7 +47,7 @@ class Split(NamedTuple):
 
 def best_cuts(
     cases: Cases, rows: Codes, weight: Floats, columns: Codes, minimum: float
-) -> Iterator[Split]:
+) -> Iterator[MultiwaySplit]:
     """The best cut of each column of numbers, where one gains anything.
 
     Parameters
@@ -67,7 +67,7 @@ def best_cuts(
 
 def _cuts_of(
     cases: Cases, rows: Codes, weight: Floats, columns: Codes, minimum: float
-) -> Iterator[Split]:
+) -> Iterator[MultiwaySplit]:
     values = cases.cells[rows[:, None], columns]
     order = np.argsort(values, axis=0)  # what is missing comes last
     values = np.take_along_axis(values, order, axis=0)
@@ -94,7 +94,7 @@ def _cuts_of(
         if gains[best] > 0:
             i, j = at[best], c[best]
             split = int(columns[j]), float(gains[best]), float(informations[best])
-            yield Split(*split, _middle(float(values[i, j]), float(values[i + 1, j])))
+            yield MultiwaySplit(*split, _middle(float(values[i, j]), float(values[i + 1, j])))
 
 
 def _middle(low: float, high: float) -> float:

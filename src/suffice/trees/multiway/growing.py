@@ -49,7 +49,7 @@ class MultiwayNode:
         return bool(np.count_nonzero(self.counts) <= 1)
 
 
-class Tables(NamedTuple):
+class ClassTables(NamedTuple):
     """Classes by values, of several columns of categories: see `suffice.trees.multiway.gain`.
 
     Attributes
@@ -104,7 +104,7 @@ class Cases:
         counts: Any = np.bincount(self.labels[rows], weight, self.n_classes)
         return MultiwayNode(counts)
 
-    def tables(self, rows: Codes, weight: Floats, columns: Codes) -> Tables:
+    def tables(self, rows: Codes, weight: Floats, columns: Codes) -> ClassTables:
         """Classes by values of columns of categories, for some rows."""
         cells = self.cells[rows[:, None], columns]
         known = ~np.isnan(cells)
@@ -125,7 +125,7 @@ class Cases:
         starts = np.flatnonzero(np.diff(owner, prepend=-1))
         there = owner[starts]
         missing = np.where(known, 0.0, each).sum(axis=0)[there]
-        return Tables(columns[there], table.reshape(-1, self.n_classes), starts, missing)
+        return ClassTables(columns[there], table.reshape(-1, self.n_classes), starts, missing)
 
     def branches(
         self, node: MultiwayNode, rows: Codes, weight: Floats
