@@ -27,7 +27,7 @@ from suffice.fitting.text_columns import (
 )
 from suffice.sources import Block, Source
 from suffice.statistics.counts.labels import coded
-from suffice.trees.multiway.cells import categories_of, cells_of
+from suffice.trees.nodes.cells import categories_of, cells_of
 from suffice.trees.multiway.growing import Cases, MultiwayNode, in_arrays
 from suffice.trees.multiway.text import TreeInWords
 from suffice.trees.multiway.tree import Floats, MultiwayTree

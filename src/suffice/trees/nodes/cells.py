@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from suffice.fitting.categories import is_missing
 from suffice.sources import Columns
 from suffice.statistics.counts.distinct import distinct, locate
-from suffice.trees.multiway.tree import Floats
+from suffice.trees.nodes.tree import Floats
 
 
 def categories_of(rows: Any, categorical: NDArray[np.bool_]) -> list[NDArray[Any]]:
