@@ -78,10 +78,9 @@ def a_chain(levels):
     """A tree of two classes that goes down by one leaf at a time."""
     nodes = []
     for level in range(levels):
-        nodes.append((2 * level + 1, 2 * level + 2, 0, float(level), 0, [0.5, 0.5]))
+        nodes.append((2 * level + 1, 2 * level + 2, 0, float(level), 1, [0.5, 0.5]))
         nodes.append((-1, -1, -2, -2.0, 0, [level % 2, 1 - level % 2]))
     nodes.append((-1, -1, -2, -2.0, 0, [0.25, 0.75]))
-    # Node 2k is an inner one and 2k + 1 its left leaf.
     return by_hand(nodes)
 
 

@@ -85,7 +85,7 @@ def test_a_single_class_has_its_name():
 
 
 def test_sets_of_categories_and_missing_cells():
-    assert export_text(with_categories()).splitlines() == [
+    assert export_text(with_categories(), missing=False).splitlines() == [
         "|--- colour in {blue, red}",
         "|   |--- class: no",
         "|--- colour in {green, yellow}",
@@ -100,7 +100,7 @@ def test_sets_of_categories_and_missing_cells():
         "|   |   |--- size is missing",
         "|   |   |   |--- class: no",
     ]
-    lines = export_text(with_categories(), missing=True).splitlines()
+    lines = export_text(with_categories()).splitlines()
     tests = [line.split("--- ")[1] for line in lines if "class" not in line]
     assert tests == [
         "colour in {blue, red} or missing",
@@ -112,6 +112,20 @@ def test_sets_of_categories_and_missing_cells():
         "size is not missing",
         "size is missing",
     ]  # fmt: skip
+
+
+def test_missing_cells_are_told_where_their_way_was_learned():
+    X = np.array([[1.0], [2.0], [3.0], [4.0], [5.0], [np.nan]])
+    silent = ours(classifier(X[:4], [0, 1, 1, 1]))
+    learned = ours(classifier(X, [0, 1, 1, 1, 1, 0]))
+    assert "missing" not in export_text(silent) + rules(silent)
+    assert "missing" in export_text(silent, missing=True)
+    assert "missing" in rules(silent, missing=True)
+    assert "feature_0 <= 1.50 or missing\n" in export_text(learned)
+    assert "if feature_0 ≤ 1.5 or missing then 0 (100% of 2 rows)" in rules(learned)
+    assert "missing" not in rules(learned, missing=False)
+    alone = ours(classifier(X, [1, 1, 1, 1, 1, 0]))
+    assert "feature_0 is missing" in export_text(alone, missing=False)
 
 
 def test_large_sets_are_told_by_the_fewer_and_cut_short():
@@ -226,7 +240,7 @@ def test_rules_choose_categories():
 
 
 def test_rules_in_words():
-    assert rules(with_categories(), order="leaves", missing=True).splitlines() == [
+    assert rules(with_categories(), order="leaves").splitlines() == [
         "if colour in {blue, red} or missing then no (100% of 80 rows)",
         "if colour in {green} and size ≤ 2 then no (90.0% of 40 rows)",
         "if colour in {yellow} and size ≤ 2 then yes (100% of 30 rows)",

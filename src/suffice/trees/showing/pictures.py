@@ -40,7 +40,7 @@ _CONSTRAINTS: dict[str, list[Any]] = {
     "proportion": ["boolean"],
     "rounded": ["boolean"],
     "precision": [Interval(Integral, 0, None, closed="left")],
-    "missing": ["boolean"],
+    "missing": ["boolean", None],
     "fontsize": [Interval(Integral, 1, None, closed="left"), None],
 }
 
@@ -58,7 +58,7 @@ def plot_tree(
     proportion: bool = False,
     rounded: bool = True,
     precision: int = 3,
-    missing: bool = False,
+    missing: bool | None = None,
     ax: Any = None,
     fontsize: int | None = None,
 ) -> list[Any]:
@@ -92,8 +92,9 @@ def plot_tree(
         Whether boxes have round corners.
     precision : int, default=3
         Digits after the point.
-    missing : bool, default=False
-        Whether each test says where missing cells go.
+    missing : bool, default=None
+        Whether each test says where missing cells go.  None says so if it was learned: if some
+        test sends them elsewhere than with most of its rows, which is where they go unlearned.
     ax : matplotlib axes, default=None
         Where to draw; what was there is cleared.  None takes the current ones, or a new figure of
         the size that the tree needs.
@@ -280,6 +281,6 @@ def _colours(words: Wording) -> Floats:
         most, next_most = np.sort(np.column_stack([values, np.zeros(len(values))]))[:, :-3:-1].T
         strength = (most - next_most) / np.maximum(1 - next_most, 1e-300)
     # Light enough for black text.
-    full = hsv_to_rgb(np.column_stack([hue, np.full_like(hue, 0.6), np.full_like(hue, 0.95)]))
+    full = hsv_to_rgb(np.column_stack([hue, np.full_like(hue, 0.5), np.full_like(hue, 0.95)]))
     strength = np.clip(strength, 0, 1)[:, None]
     return strength * full + (1 - strength)

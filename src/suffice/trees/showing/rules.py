@@ -18,7 +18,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
 
-from suffice.trees.showing.wording import OR_MISSING, Mask, Wording, membership, wording
+from suffice.trees.showing.wording import (
+    OR_MISSING,
+    Mask,
+    Wording,
+    membership,
+    sends_missing_apart,
+    wording,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +199,7 @@ def rules(
     feature_names: Any = None,
     class_names: Any = None,
     order: str = "support",
-    missing: bool = False,
+    missing: bool | None = None,
 ) -> str:
     """A tree as rules that a person can read, one line for each leaf.
 
@@ -216,8 +223,10 @@ def rules(
         Names of the classes in the order of `classes_`, which None takes.
     order : {"support", "leaves"}, default="support"
         Most rows first, or as leaves stand from the left to the right.
-    missing : bool, default=False
-        Whether conditions that missing cells meet say so.
+    missing : bool, default=None
+        Whether conditions that missing cells meet say so.  None says so if it was learned: if
+        some test sends them elsewhere than with most of its rows, which is where they go
+        unlearned.
 
     Returns
     -------
@@ -237,7 +246,7 @@ def rules(
     """
     constraints: dict[str, list[Any]] = {
         "order": [StrOptions({"support", "leaves"})],
-        "missing": ["boolean"],
+        "missing": ["boolean", None],
     }
     chosen = {"order": order, "missing": missing}
     validate_parameter_constraints(constraints, chosen, caller_name="rules")
@@ -246,6 +255,8 @@ def rules(
     if order == "support":
         found.sort(key=lambda rule: -rule.rows)
     spread = model.get_params()["criterion"] == "squared_error"
+    if missing is None:
+        missing = sends_missing_apart(model.tree_)
     return "\n".join(_line(rule, shown, missing, spread) for rule in found)
 
 

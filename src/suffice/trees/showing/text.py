@@ -17,7 +17,7 @@ _CONSTRAINTS: dict[str, list[Any]] = {
     "spacing": [Interval(Integral, 1, None, closed="left")],
     "decimals": [Interval(Integral, 0, None, closed="left")],
     "show_weights": ["boolean"],
-    "missing": ["boolean"],
+    "missing": ["boolean", None],
 }
 
 
@@ -30,7 +30,7 @@ def export_text(
     spacing: int = 3,
     decimals: int = 2,
     show_weights: bool = False,
-    missing: bool = False,
+    missing: bool | None = None,
 ) -> str:
     """The tests of a tree as indented text, a line for each side of a test and for each leaf.
 
@@ -53,9 +53,9 @@ def export_text(
         Digits after the point.
     show_weights : bool, default=False
         Whether leaves of a classifier tell the weight of each class.
-    missing : bool, default=False
-        Whether each test says where missing cells go.  One that tells them alone from all
-        others says so in any case.
+    missing : bool, default=None
+        Whether each test says where missing cells go.  None says so if it was learned: if some
+        test sends them elsewhere than with most of its rows, which is where they go unlearned.
 
     Returns
     -------

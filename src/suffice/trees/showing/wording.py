@@ -91,7 +91,11 @@ def shortened(name: str) -> str:
 
 
 def wording(
-    model: Any, feature_names: Any, class_names: Any, missing: bool, unnamed: str = "feature_{}"
+    model: Any,
+    feature_names: Any,
+    class_names: Any,
+    missing: bool | None,
+    unnamed: str = "feature_{}",
 ) -> Wording:
     """The tree of a fitted model with its names; ValueError where names do not fit it.
 
@@ -100,7 +104,7 @@ def wording(
     model : fitted DecisionTreeClassifier or DecisionTreeRegressor
     feature_names : sequence of str, or None for those of the fit
     class_names : sequence, or None for the classes themselves
-    missing : bool
+    missing : bool, or None for `sends_missing_apart`
         Whether to say where missing cells go.
     unnamed : str
         How columns are called that have no name.
@@ -108,7 +112,8 @@ def wording(
     check_is_fitted(model)
     tree = getattr(model, "tree_", None)
     if not isinstance(tree, Tree):
-        raise TypeError(f"{type(model).__name__} has no binary tree to show")
+        own = "; see its own export_text" if hasattr(model, "export_text") else ""
+        raise TypeError(f"{type(model).__name__} has no binary tree to show{own}")
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
     if feature_names is None:
@@ -127,7 +132,21 @@ def wording(
             )
         classes = class_names
     names = [str(name) for name in feature_names]
+    if missing is None:
+        missing = sends_missing_apart(tree)
     return Wording(tree, names, classes, model.categories_, missing)
+
+
+def sends_missing_apart(tree: Tree) -> bool:
+    """Whether some node sends missing cells elsewhere than to the side with more rows.
+
+    There they go by themselves: another way was learned, from rows in which cells are missing.
+    """
+    inner = np.flatnonzero(~tree.is_leaf)
+    rows = tree.n_node_samples
+    larger_left = rows[tree.children_left[inner]] > rows[tree.children_right[inner]]
+    apart = tree.missing_go_to_left[inner] != larger_left
+    return bool((apart | (tree.threshold[inner] == np.inf)).any())
 
 
 def below(tree: Tree) -> tuple[list[int], list[int]]:
