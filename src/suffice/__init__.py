@@ -65,6 +65,12 @@ if TYPE_CHECKING:
     from suffice.selection.grid_search import GridSearchCV as GridSearchCV
     from suffice.sources.scan import scan as scan
     from suffice.trees.c45_classifier import C45Classifier as C45Classifier
+    from suffice.trees.decision_tree_classifier import (
+        DecisionTreeClassifier as DecisionTreeClassifier,
+    )
+    from suffice.trees.decision_tree_regressor import (
+        DecisionTreeRegressor as DecisionTreeRegressor,
+    )
     from suffice.trees.id3_classifier import ID3Classifier as ID3Classifier
 
 __version__ = "0.1.0"
@@ -73,6 +79,8 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "BayesianLinearRegression": "suffice.linear.bayesian_linear_regression",
     "C45Classifier": "suffice.trees.c45_classifier",
+    "DecisionTreeClassifier": "suffice.trees.decision_tree_classifier",
+    "DecisionTreeRegressor": "suffice.trees.decision_tree_regressor",
     "CategoricalNB": "suffice.generative.categorical_nb",
     "GridSearchCV": "suffice.selection.grid_search",
     "GaussianNB": "suffice.generative.gaussian_nb",
@@ -128,6 +136,8 @@ __all__ = [
     "C45Classifier",
     "CategoricalNB",
     "ComplementNB",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "ElasticNet",
     "ElasticNetCV",
     "GaussianNB",

@@ -241,7 +241,7 @@ def find_split(
     """Find the best split of a node's rows; if it is worth it, the node waits to be split."""
     n_columns, asked, drawn = len(column), settings[MAX_FEATURES], lists[DRAWN]
     state = np.uint64(settings[SEED]) + np.uint64(node) * np.uint64(0xD1342543DE82EF95)
-    varied, last = 0, np.int64(-1)
+    varied = 0
     facts[node, DECREASE] = -np.inf
     for i in range(n_columns + 1):
         # At last, the set of categories that was best is found again and written down.

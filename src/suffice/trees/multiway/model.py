@@ -27,10 +27,10 @@ from suffice.fitting.text_columns import (
 )
 from suffice.sources import Block, Source
 from suffice.statistics.counts.labels import coded
-from suffice.trees.nodes.cells import categories_of, cells_of
 from suffice.trees.multiway.growing import Cases, MultiwayNode, in_arrays
 from suffice.trees.multiway.text import TreeInWords
 from suffice.trees.multiway.tree import Floats, MultiwayTree
+from suffice.trees.nodes.cells import categories_of, cells_of
 
 CLOSE = 1e-9
 """Weights of classes that differ by no more of the total are the same but for rounding."""
