@@ -175,8 +175,10 @@ class C45Classifier(MultiwayClassifier):
     def _shares(self) -> Floats:
         # A row ends above the leaves if its category is known, but came with none of the node's
         # rows: then their largest class is predicted.
-        largest = np.eye(len(self.classes_))[self.tree_.counts.argmax(axis=1)]
-        return np.where(self.tree_.is_leaf[:, None], self.tree_.shares(), largest)
+        shares, inner = self.tree_.shares(), np.flatnonzero(~self.tree_.is_leaf)
+        shares[inner] = 0.0
+        shares[inner, self.tree_.counts[inner].argmax(axis=1)] = 1.0
+        return shares
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

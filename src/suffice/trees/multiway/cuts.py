@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suffice.trees.multiway.gain import TIE, first_best, gain, over_classes, split_information
+from suffice.trees.multiway.gain import TIE, first_best, split_information, xlog2x
 from suffice.trees.multiway.growing import Cases
 from suffice.trees.multiway.tree import Codes, Floats
 
 TOGETHER = 1 << 20
-"""Numbers in the tables of the columns that are cut at a time."""
+"""Cells of the columns that are cut at a time."""
 
 MOST_BESIDE = 25.0
 """Rows that a side of a cut needs at most."""
@@ -60,7 +60,7 @@ def best_cuts(
     minimum : float
         Least weight of either side.
     """
-    step = max(1, TOGETHER // (len(rows) * cases.n_classes))
+    step = max(1, TOGETHER // len(rows))
     for start in range(0, len(columns), step):
         yield from _cuts_of(cases, rows, weight, columns[start : start + step], minimum)
 
@@ -72,29 +72,64 @@ def _cuts_of(
     order = np.argsort(values, axis=0)  # what is missing comes last
     values = np.take_along_axis(values, order, axis=0)
     each = np.where(np.isnan(values), 0.0, weight[order])
-    below = np.zeros((*values.shape, cases.n_classes))
-    np.put_along_axis(below, cases.labels[rows][order][..., None], each[..., None], axis=2)
-    below = np.cumsum(below, axis=0, out=below)
-    whole, known = below[-1], below[-1].sum(axis=1)
-    total, gaps = weight.sum(), np.isnan(values[-1])
-    size = over_classes(below[:-1])
+    below = np.cumsum(each, axis=0)
+    total, known = weight.sum(), below[-1]
     least = np.maximum(np.minimum(0.1 * known / cases.n_classes, MOST_BESIDE), minimum) - TIE
-    allowed = (values[1:] > values[:-1]) & (size >= least) & (size <= known - least)
-    c, at = np.nonzero(allowed.T)
-    if not len(c):
+    allowed = np.zeros(values.shape, dtype=bool)
+    allowed[:-1] = values[1:] > values[:-1]
+    allowed &= (below >= least) & (below <= known - least)
+    tries = allowed.sum(axis=0)
+    if not tries.any():
         return
-    low = below[at, c]
-    sides = np.stack([low, np.maximum(whole[c] - low, 0.0)], axis=1).reshape(2 * len(c), -1)
-    starts, missing = np.arange(0, 2 * len(c), 2), np.where(gaps, total - known, 0.0)[c]
-    first, tries = np.unique(c, return_index=True, return_counts=True)[1:]
-    gains = gain(sides, starts, missing) - np.repeat(np.log2(tries), tries) / total
-    informations = split_information(sides, starts, missing)
-    for start, number in zip(first, tries, strict=True):
-        best = start + first_best(gains[start : start + number])
-        if gains[best] > 0:
-            i, j = at[best], c[best]
-            split = int(columns[j]), float(gains[best]), float(informations[best])
-            yield MultiwaySplit(*split, _middle(float(values[i, j]), float(values[i + 1, j])))
+    bits = bits_of_sides(cases.labels[rows][order], each, cases.n_classes)
+    gains = np.where(allowed, (bits[-1] - bits) / total, -np.inf)
+    gains -= np.log2(np.maximum(tries, 1)) / total
+    for c in np.flatnonzero(tries):
+        best = first_best(gains[:, c])
+        if gains[best, c] > 0:
+            sides = [below[best, c], known[c] - below[best, c]]
+            gap = total - known[c] if np.isnan(values[-1, c]) else 0.0
+            information = split_information(np.array(sides)[:, None], missing=gap)
+            split = int(columns[c]), float(gains[best, c]), float(information[0])
+            middle = _middle(float(values[best, c]), float(values[best + 1, c]))
+            yield MultiwaySplit(*split, middle)
+
+
+def bits_of_sides(labels: Codes, weight: Floats, n_classes: int) -> Floats:
+    """Σ |Dᵛ| Ent(Dᵛ) over the two sides of a cut after each row; after the last, of all rows.
+
+    With f(c) = c log₂ c, a side of weights c has f(Σ c) − Σ f(c).  From cut to cut one row, and so
+    one class, changes sides: Σ f(c) follows by adding differences, for any number of classes.
+
+    Parameters
+    ----------
+    labels : int array of shape (rows, columns)
+        Of the rows in the order of each column's values.
+    weight : array of the same shape
+        0 where a row has no value.
+    n_classes : int
+
+    Examples
+    --------
+    >>> bits_of_sides(np.array([[0], [0], [1], [1]]), np.ones((4, 1)), 2).round(3).ravel().tolist()
+    [2.755, 0.0, 2.755, 4.0]
+    """
+    own = labels + n_classes * np.arange(labels.shape[1])
+    whole = np.bincount(own.ravel(), weight.ravel(), n_classes * labels.shape[1])
+    # How much of its class has come with each row: a running sum within each class.
+    grouped = np.argsort(own, axis=0, kind="stable")
+    group = np.take_along_axis(own, grouped, axis=0)
+    running = np.cumsum(np.take_along_axis(weight, grouped, axis=0), axis=0)
+    before = whole.reshape(-1, n_classes)
+    before = (np.cumsum(before, axis=1) - before).ravel()
+    low = np.empty(weight.shape)
+    np.put_along_axis(low, grouped, running - before[group], axis=0)
+    high = np.maximum(whole[own] - low, 0.0)
+    sums = xlog2x(low) - xlog2x(np.maximum(low - weight, 0.0))
+    sums += xlog2x(high) - xlog2x(high + weight)
+    size = np.cumsum(weight, axis=0)
+    inside = np.cumsum(sums, axis=0) + xlog2x(whole).reshape(-1, n_classes).sum(axis=1)
+    return np.asarray(xlog2x(size) + xlog2x(np.maximum(size[-1] - size, 0.0)) - inside)
 
 
 def _middle(low: float, high: float) -> float:

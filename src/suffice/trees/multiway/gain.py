@@ -46,7 +46,7 @@ def entropy(counts: ArrayLike) -> Any:
     0.940286
     """
     counts = np.asarray(counts, dtype=np.float64)
-    return _bits(counts) / over_classes(counts)
+    return _bits(counts) / _over_classes(counts)
 
 
 def gain(table: ArrayLike, starts: Any = (0,), missing: Any = 0.0) -> Floats:
@@ -78,7 +78,7 @@ def gain(table: ArrayLike, starts: Any = (0,), missing: Any = 0.0) -> Floats:
     table = np.asarray(table, dtype=np.float64)
     whole = np.add.reduceat(table, starts, axis=0)
     after = np.add.reduceat(_bits(table), starts)
-    return (_bits(whole) - after) / (over_classes(whole) + missing)
+    return (_bits(whole) - after) / (_over_classes(whole) + missing)
 
 
 def split_information(table: ArrayLike, starts: Any = (0,), missing: Any = 0.0) -> Floats:
@@ -98,10 +98,10 @@ def split_information(table: ArrayLike, starts: Any = (0,), missing: Any = 0.0) 
     >>> split_information([[0, 4], [2, 3], [3, 2]]).round(6)
     array([1.577406])
     """
-    sizes = over_classes(np.asarray(table, dtype=np.float64))
+    sizes = _over_classes(np.asarray(table, dtype=np.float64))
     total = np.add.reduceat(sizes, starts) + missing
-    inside = np.add.reduceat(_xlog2x(sizes), starts) + _xlog2x(missing)
-    return np.asarray((_xlog2x(total) - inside) / total)
+    inside = np.add.reduceat(xlog2x(sizes), starts) + xlog2x(missing)
+    return np.asarray((xlog2x(total) - inside) / total)
 
 
 def gain_ratio(table: ArrayLike, starts: Any = (0,), missing: Any = 0.0) -> Floats:
@@ -146,7 +146,7 @@ def gini_decrease(table: ArrayLike, starts: Any = (0,)) -> Floats:
     table = np.asarray(table, dtype=np.float64)
     whole = np.add.reduceat(table, starts, axis=0)
     after = np.add.reduceat(_impure(table), starts)
-    return np.asarray((_impure(whole) - after) / over_classes(whole))
+    return np.asarray((_impure(whole) - after) / _over_classes(whole))
 
 
 def first_best(values: Floats) -> int:
@@ -154,21 +154,22 @@ def first_best(values: Floats) -> int:
     return int(np.argmax(values >= values.max() - TIE))
 
 
-def over_classes(counts: Floats) -> Floats:
+def _over_classes(counts: Floats) -> Floats:
     """Sums over the last axis; it is short, and NumPy's own sum slow along it."""
     return np.asarray(counts @ np.ones(counts.shape[-1]))
 
 
-def _xlog2x(x: Any) -> Any:
+def xlog2x(x: Any) -> Any:
+    """x log₂ x, 0 at 0."""
     return xlogy(x, x) / np.log(2)
 
 
 def _bits(counts: Floats) -> Floats:
     """|D| Ent(D) of each row of counts."""
-    return np.asarray(_xlog2x(over_classes(counts)) - over_classes(_xlog2x(counts)))
+    return np.asarray(xlog2x(_over_classes(counts)) - _over_classes(xlog2x(counts)))
 
 
 def _impure(counts: Floats) -> Floats:
     """|D| Gini(D) of each row of counts."""
-    total = over_classes(counts)
-    return np.asarray(total - over_classes(np.square(counts)) / total)
+    total = _over_classes(counts)
+    return np.asarray(total - _over_classes(np.square(counts)) / total)

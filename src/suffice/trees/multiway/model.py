@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.gather import Rows
@@ -109,9 +110,10 @@ class MultiwayClassifier(Classifier, Estimator):
         """The claim that rows come to leaves with the counts that these have."""
         tree = self.tree_
         found = np.zeros(tree.counts.shape)
-        classes = np.eye(cases.n_classes)
+        rows = cases.all_rows
+        weights = csr_array((cases.weight, (rows, cases.labels)), (len(rows), cases.n_classes))
         for which, parts in tree.ends(cases.cells):
-            found += parts.T @ (classes[cases.labels[which]] * cases.weight[which, None])
+            found += (parts.T @ weights[which]).toarray()
         ends = np.where(tree.is_leaf[:, None], tree.counts, 0.0)
         off = np.abs(found - ends).max() / cases.weight.sum()
         wrong = (ends.sum() - ends.max(axis=1).sum()) / cases.weight.sum()
