@@ -38,24 +38,42 @@ def weight_of(criterion, sums):
 @kernel
 def cost(criterion, sums, weight):
     """What rows with these sums cost; ∞ where a Poisson mean would be 0."""
+    rest = 0.0
+    for k in range(len(sums)):
+        _, rest = with_sum(criterion, (0.0, rest), k, sums[k])
+    return cost_from(criterion, (weight, rest))
+
+
+# The same, one sum after the other: calls with numbers are inlined, those with arrays are not.
+
+
+@kernel
+def with_sum(criterion, side, k, value):
+    """The weight, and what else a cost needs (Σ c², Σ c log₂ c, max c, S), with one more sum."""
+    weight, rest = side
+    if criterion >= SQUARED_ERROR:
+        return (value, rest) if k == 0 else (weight, value)
     if criterion == GINI:
-        squares = 0.0
-        for k in range(len(sums)):
-            squares += sums[k] * sums[k]
-        return weight - squares / weight
+        rest += value * value
+    elif criterion == MISCLASSIFICATION:
+        rest = max(rest, value)
+    elif value > 0:
+        rest += value * np.log2(value)
+    return weight + value, rest
+
+
+@kernel
+def cost_from(criterion, side):
+    """The cost, from what `with_sum` has gathered."""
+    weight, rest = side
+    if criterion == GINI:
+        return weight - rest / weight
     if criterion == ENTROPY:
-        bits = weight * np.log2(weight)
-        for k in range(len(sums)):
-            if sums[k] > 0:
-                bits -= sums[k] * np.log2(sums[k])
-        return bits
+        return weight * np.log2(weight) - rest
     if criterion == MISCLASSIFICATION:
-        most = 0.0
-        for k in range(len(sums)):
-            most = max(most, sums[k])
-        return weight - most
+        return weight - rest
     if criterion == SQUARED_ERROR:
-        return -sums[1] * sums[1] / weight
-    if not sums[1] > 0:
+        return -rest * rest / weight
+    if not rest > 0:
         return np.inf
-    return -sums[1] * np.log(sums[1] / weight)
+    return -rest * np.log(rest / weight)

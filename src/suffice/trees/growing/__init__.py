@@ -1,0 +1,1 @@
+"""How trees grow: exactly from rows in memory, by histograms from streams."""
