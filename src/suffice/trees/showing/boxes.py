@@ -84,7 +84,7 @@ class BoxText:
         return "\n".join(lines)
 
     def _number(self, value: float) -> str:
-        return str(round(float(value), self.precision) + 0.0)  # no -0.0
+        return str(round(float(value), self.precision))
 
     def _value(self, node: int) -> str:
         """The prediction, or the weights or shares of the classes."""
