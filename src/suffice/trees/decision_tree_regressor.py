@@ -64,7 +64,7 @@ class DecisionTreeRegressor(Regressor, TreeModel):
     >>> round(model.score(X[1::2], y[1::2]), 2)
     0.24
     >>> X.columns[model.feature_importances_.argsort()[::-1][:2]].tolist()
-    ['s5', 'bmi']
+    ['bmi', 's5']
     >>> model.certificate_.path
     'exact: every cut between two values was tried'
     """
