@@ -17,7 +17,7 @@ from suffice.fitting.certificate import Certificate
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.requests import Found, StopAsked, Sweep
 from suffice.sources import as_source, base
-from suffice.trees.growing import binned
+from suffice.trees.growing import levels
 from suffice.trees.growing.binned import grow_from_stream, overview_of
 from suffice.trees.growing.bins import quantile_edges
 from suffice.trees.growing.overview import RowSample
@@ -283,7 +283,7 @@ def test_any_threads_blocks_and_batches_give_the_same_bits(criterion, target, fi
     ):
         with monkeypatch.context() as patch:
             for name, value in changes.items():
-                patch.setattr(binned, name, value)
+                patch.setattr(levels, name, value)
             model = StreamTree(criterion, n_jobs=3, **options)
             assert identical(model.fit(features(file, target, "weight")).tree_, whole), changes
     other = StreamTree(criterion, **{**options, "seed": 6}).fit(features(file, target, "weight"))
@@ -389,10 +389,10 @@ def test_a_sample_is_bounded_and_the_same_in_any_parts():
 
 def test_memory_is_a_byte_a_value(small_blocks, monkeypatch):
     monkeypatch.setattr("suffice.trees.growing.overview.SAMPLED_ROWS", 500)
-    monkeypatch.setattr(binned, "FEW_ROWS", 0)
+    monkeypatch.setattr(levels, "FEW_ROWS", 0)
     held = {}
 
-    def watched(scheme, divisions=(), make=binned.Divide):
+    def watched(scheme, divisions=(), make=levels.Divide):
         inner = make(scheme, divisions)
 
         def divide(shard):
@@ -406,7 +406,7 @@ def test_memory_is_a_byte_a_value(small_blocks, monkeypatch):
 
         return divide
 
-    monkeypatch.setattr(binned, "Divide", watched)
+    monkeypatch.setattr(levels, "Divide", watched)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(6000, 9)), rng.integers(0, 3, 6000)
     model = StreamTree("gini", max_depth=3).fit(as_source(X, y))

@@ -11,24 +11,31 @@ and the sums of a child are those of its parent less those of its sibling, to th
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.kernels.compiler.compile import kernel
-from suffice.kernels.trees.cuts import best_cut, best_subset
+from suffice.kernels.trees.criteria import Floats
+from suffice.kernels.trees.cuts import Bytes, Integers, best_cut, best_subset
+
+Rows = NDArray[np.int32]
+Labels = NDArray[np.uint16]
 
 CODES = ("uint8", "uint16")
 """Types of cells: columns of more than 255 categories take the second."""
 
 
 @kernel
-def rounded(value, unit):
+def rounded(value: float, unit: float) -> float:
     """A number to the nearest multiple of a power of two, of which it is up to 2⁵¹."""
     shift = 6755399441055744.0 * unit  # 1.5 · 2⁵²: what is added to it loses all smaller bits
     return value + shift - shift
 
 
 @kernel("const float64[::1], const float64[::1], float64, float64[::1]")
-def round_products(values, weight, unit, out):
+def round_products(values: Floats, weight: Floats, unit: float, out: Floats) -> None:
     """Values, times weights unless these are of length 0, to multiples of a power of two."""
     for i in range(len(values)):
         out[i] = rounded(values[i] * (weight[i] if len(weight) else 1.0), unit)
@@ -39,8 +46,9 @@ def round_products(values, weight, unit, out):
     "const float64[::1], const float64[::1], bool, float64, float64[:, ::1], float64[:, ::1]"
 )
 def add_totals(
-    order, starts, ends, label, weight, target, moment, poisson, unit, sums, more
-):  # fmt: skip
+    order: Rows, starts: Integers, ends: Integers, label: Labels, weight: Floats, target: Floats,
+    moment: Floats, poisson: bool, unit: float, sums: Floats, more: Floats,
+) -> None:  # fmt: skip
     """Add up the rows of each node.
 
     Parameters
@@ -85,7 +93,10 @@ def add_totals(
         for cell in CODES
     )
 )
-def add_histograms(codes, places, order, starts, ends, label, weight, moment, sums, counts):
+def add_histograms(
+    codes: Any, places: Integers, order: Rows, starts: Integers, ends: Integers, label: Labels,
+    weight: Floats, moment: Floats, sums: Floats, counts: Integers,
+) -> None:  # fmt: skip
     """Add up the rows of each node and bin; parameters as of `add_totals`.
 
     Parameters
@@ -120,9 +131,10 @@ def add_histograms(codes, places, order, starts, ends, label, weight, moment, su
     "float64[::1], int64[:, ::1], uint8[:, ::1]"
 )
 def best_splits(
-    criterion, sums, counts, places, categorical, columns, max_features, totals, rows,
-    min_samples_leaf, min_weight_leaf, costs, chosen, goes_left,
-):  # fmt: skip
+    criterion: int, sums: Floats, counts: Integers, places: Integers, categorical: Bytes,
+    columns: Integers, max_features: int, totals: Floats, rows: Integers, min_samples_leaf: int,
+    min_weight_leaf: float, costs: Floats, chosen: Integers, goes_left: Bytes,
+) -> None:  # fmt: skip
     """The best split of each node.
 
     Parameters
@@ -181,7 +193,9 @@ def best_splits(
 @kernel(
     *(f"const {cell}[:, ::1], int64, int32[::1], int64, int64, const uint8[::1]" for cell in CODES)
 )
-def divide_rows(codes, column, order, start, end, goes_left):
+def divide_rows(
+    codes: Any, column: int, order: Rows, start: int, end: int, goes_left: Bytes
+) -> int:
     """Move the rows of a node that go to the left before the others; where the others begin.
 
     Both keep their order.

@@ -197,7 +197,7 @@ class Look:
         w = np.ones(len(bits)) if weight is None else weight
         if len(bits) and self.classify:
             labels, codes = coded(labels_of(Block(X, y, None, block.start)))
-            class_weight = np.bincount(codes, w)
+            class_weight = np.bincount(codes, w).astype(np.float64)
         elif len(bits):
             y = numbers_of(y)
             target = np.array([w @ y, w @ np.abs(y), -y.min(), y.max()])

@@ -108,12 +108,13 @@ def tree_of(nodes: list[GrowingNode], scheme: Scheme, preorder: bool) -> Tree:
     def of_splits(value: Any, leaf: Any) -> list[Any]:
         return [leaf if one is None else value(one) for one in splits]
 
-    bins, bits, starts = scheme.coding.bins, [], []
+    bins, starts = scheme.coding.bins, []
+    bits: list[NDArray[np.uint32]] = []
     for one in splits:
         categories = None if one is None else bins[one.column].categories
         starts.append(LEAF)
         if one is not None and categories is not None:
-            starts[-1] = sum(map(len, bits))
+            starts[-1] = sum(len(one) for one in bits)
             members = np.zeros(-(-len(categories) // 32) * 32, np.uint8)
             members[: len(categories)] = one.goes_left[:-1]
             bits.append(np.packbits(members, bitorder="little").view(np.uint32))
@@ -136,5 +137,5 @@ def tree_of(nodes: list[GrowingNode], scheme: Scheme, preorder: bool) -> Tree:
         weighted_n_node_samples=np.array(weight),
         value=value[:, None],
         category_start=np.array(starts if has_categories else []),
-        category_bits=np.concatenate(bits) if bits else np.empty(0),
+        category_bits=np.concatenate(bits) if bits else np.empty(0, np.uint32),
     ).typed()
