@@ -64,12 +64,23 @@ if TYPE_CHECKING:
     from suffice.selection.cv_estimators.ridge_cv import RidgeCV as RidgeCV
     from suffice.selection.grid_search import GridSearchCV as GridSearchCV
     from suffice.sources.scan import scan as scan
+    from suffice.trees.c45_classifier import C45Classifier as C45Classifier
+    from suffice.trees.decision_tree_classifier import (
+        DecisionTreeClassifier as DecisionTreeClassifier,
+    )
+    from suffice.trees.decision_tree_regressor import (
+        DecisionTreeRegressor as DecisionTreeRegressor,
+    )
+    from suffice.trees.id3_classifier import ID3Classifier as ID3Classifier
 
 __version__ = "0.1.0"
 
 # Public name → the module that defines it, imported when the name is first used.
 _PUBLIC = {
     "BayesianLinearRegression": "suffice.linear.bayesian_linear_regression",
+    "C45Classifier": "suffice.trees.c45_classifier",
+    "DecisionTreeClassifier": "suffice.trees.decision_tree_classifier",
+    "DecisionTreeRegressor": "suffice.trees.decision_tree_regressor",
     "CategoricalNB": "suffice.generative.categorical_nb",
     "GridSearchCV": "suffice.selection.grid_search",
     "GaussianNB": "suffice.generative.gaussian_nb",
@@ -80,6 +91,7 @@ _PUBLIC = {
     "GeneralizedLinearModel": "suffice.linear.generalized_linear_model",
     "ElasticNet": "suffice.linear.elastic_net",
     "ElasticNetCV": "suffice.selection.cv_estimators.lasso_cv",
+    "ID3Classifier": "suffice.trees.id3_classifier",
     "KNeighborsClassifier": "suffice.neighbors.k_neighbors_classifier",
     "KNeighborsDensity": "suffice.neighbors.k_neighbors_density",
     "KNeighborsRegressor": "suffice.neighbors.k_neighbors_regressor",
@@ -121,13 +133,17 @@ __all__ = [
     "PCA",
     "BayesianLinearRegression",
     "BernoulliNB",
+    "C45Classifier",
     "CategoricalNB",
     "ComplementNB",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "ElasticNet",
     "ElasticNetCV",
     "GaussianNB",
     "GeneralizedLinearModel",
     "GridSearchCV",
+    "ID3Classifier",
     "KNeighborsClassifier",
     "KNeighborsDensity",
     "KNeighborsRegressor",

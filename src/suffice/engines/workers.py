@@ -10,9 +10,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 T = TypeVar("T")
 
@@ -57,6 +60,24 @@ def unless_stopped(
         return function(item, stopped)
     finally:
         _inside.stopped = never
+
+
+def stoppable(work: Callable[[], T], stop: NDArray[np.int64]) -> T:
+    """What one long call returns that cannot be interrupted, but looks at a number as it goes.
+
+    It runs on a thread of its own.  Where the caller is interrupted, or what it does is given up,
+    the number becomes 1, and the call is expected to return soon.
+    """
+    here = stopped_here()
+    with ThreadPoolExecutor(1, thread_name_prefix="suffice") as alone:
+        future = alone.submit(work)
+        try:
+            while not wait([future], timeout=0.1).done:
+                if here():
+                    raise GivenUp
+            return future.result()
+        finally:
+            stop[0] = 1
 
 
 def _enter_worker() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.fitting.class_weights import class_factors
 from suffice.fitting.classification import labels_of
 from suffice.linear.solvers.losses import Logistic, Softmax
 from suffice.linear.solvers.objective import Target
@@ -40,20 +41,11 @@ def encode(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
 
 def class_weights(class_weight: Any, first_look: FirstLook) -> Array:
     """The factor of each class."""
-    labels = first_look.labels.tolist()
-    if class_weight is None:
+    labels = first_look.labels
+    factors = class_factors(class_weight, labels, np.asarray(first_look.label_weights))
+    if factors is None:
         return np.ones(len(labels))
-    if not isinstance(class_weight, dict):
-        weights = first_look.label_weights
-        return np.asarray(weights.sum() / (len(labels) * weights))
-    strangers = [label for label in class_weight if label not in labels]
-    if strangers and len(class_weight) - len(strangers) < len(labels):
-        raise ValueError(
-            f"class_weight names {strangers[0]!r}, which is no label of the target; those are "
-            f"{', '.join(map(repr, labels[:10]))}"
-        )
-    factors = np.array([float(class_weight.get(label, 1.0)) for label in labels])
-    if not (np.isfinite(factors).all() and (factors >= 0).all() and (factors > 0).sum() > 1):
+    if not (factors > 0).sum() > 1:
         raise ValueError(
             "class_weight must be finite and not negative, and positive for at least two classes, "
             f"got {class_weight!r}"

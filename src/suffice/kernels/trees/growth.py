@@ -1,0 +1,360 @@
+"""Growth of a tree from rows in memory, one node after the other.
+
+A node is a range of the rows, the same in every order that is kept of them.  When it is made, its
+sums are added up and its best split is found; when its turn comes, the orders are divided and its
+two children are made.  Depth first, the last node that was made comes next; with a limit on the
+leaves, that whose split gains most.
+
+A column is kept in one of three ways.  One of many values as an order of the rows, sorted once and
+divided at every split; one of few values as a code a row, which a node counts; categories too.  A
+column that does not vary in a node does not below it either, and is not looked at again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suffice.kernels.compiler.compile import kernel
+from suffice.kernels.trees.absolute_error import median_and_cost
+from suffice.kernels.trees.criteria import ABSOLUTE_ERROR, POISSON, SQUARED_ERROR, cost, weight_of
+from suffice.kernels.trees.layout import (
+    ADDED,
+    ALL_WEIGHT,
+    BINS,
+    BUFFER,
+    BY_TARGET,
+    CATEGORIES,
+    CONSTANT,
+    CRITERION,
+    DECREASE,
+    DEPTH,
+    DONE,
+    DRAWN,
+    FEATURE,
+    FEW_VALUES,
+    FULL,
+    IMPURITY,
+    KIND,
+    KNOWN,
+    KNOWN_LEFT,
+    LEFT,
+    LOW,
+    MANY_VALUES,
+    MAX_DEPTH,
+    MAX_FEATURES,
+    MAX_LEAVES,
+    MIN_DECREASE,
+    MIN_LEAF,
+    MIN_SPLIT,
+    MIN_WEIGHT,
+    MISSING_LEFT,
+    N_NODES,
+    N_WAITING,
+    N_WORDS,
+    RIGHT,
+    ROW_WEIGHT,
+    ROWS,
+    SEED,
+    SET,
+    START,
+    STOP,
+    STOP_ASKED,
+    STOPPED,
+    SUMS,
+    TARGET,
+    VALUE,
+    WAITING,
+    WEIGHT,
+)  # fmt: skip
+from suffice.kernels.trees.node_splits import split_of_categories, split_of_codes, split_of_order
+from suffice.kernels.trees.partition import divide
+from suffice.kernels.trees.sorted_cuts import add_sums
+
+EPSILON = 2.0**-52
+"""What a decrease may lack of the least one that is asked for."""
+
+
+@kernel(
+    "int64[::1], const float64[::1], const int64[:, ::1], uint32[:, ::1], const uint32[:, ::1], "
+    "const uint16[:, ::1], const uint16[::1], const float64[:, ::1], int64[:, ::1], "
+    "float64[:, ::1], uint32[::1], uint8[::1], float64[:, ::1], float64[:, ::1], int64[:, ::1]"
+)
+def grow(
+    settings, amounts, column, orders, ranks, codes, labels, targets, nodes, facts, sets, side,
+    reals, table, lists,
+):  # fmt: skip
+    """Grow until no node is left to be split, or more room is needed, or somebody says stop.
+
+    What the lines and columns of the arrays are is told by `layout`.
+
+    Parameters
+    ----------
+    settings : int64 array
+        From CRITERION to STOP_ASKED, which others may set while this runs.
+    amounts : float64 array
+        From MIN_WEIGHT on.
+    column : int64 array of shape (columns, 4)
+        From KIND on.
+    orders : uint32 array of shape (columns + 4, rows)
+        The rows sorted by each column of many values, what is missing last; PLACES and the like.
+    ranks : uint32 array of shape (columns, rows)
+        Equal for equal cells of such a column, where there are some.
+    codes : uint16 array of shape (columns, rows)
+        Of columns of few values and categories; that of a missing cell is the number of values.
+    labels : uint16 array of shape (rows,), empty in regression
+    targets : float64 array of shape (3, rows)
+        From ADDED on; in classification only ROW_WEIGHT.
+    nodes, facts : int64 and float64 arrays of shape (most nodes, …)
+        From START, and from IMPURITY on.
+    sets : uint32 array
+        Bits of the categories that go to the left.
+    side : uint8 array of shape (rows,)
+        Which rows go to the left.
+    reals : float64 array of shape (5, rows + 1)
+        From PREFIX on.
+    table : float64 array of shape (most bins + 6, sums)
+    lists : int64 array of shape (5, most bins or columns)
+        From SLOTS on, of which all are −1, and DRAWN, which holds the columns.
+    """
+    best_first = settings[MAX_LEAVES] < orders.shape[1]
+    if settings[N_NODES] == 0:
+        settings[N_NODES] = 1
+        root = settings[N_NODES] - 1
+        nodes[root, START], nodes[root, STOP], nodes[root, DEPTH] = 0, orders.shape[1], 0
+        nodes[root, CONSTANT:] = 0
+        describe(root, settings[CRITERION], orders, labels, targets, nodes, facts)
+        if may_split(root, settings, amounts, nodes, facts):
+            find_split(
+                root, settings, amounts, column, orders, ranks, codes, labels, targets, nodes,
+                facts, sets, side, reals, table, lists,
+            )  # fmt: skip
+    words = 2 * ((lists.shape[1] + 31) // 32) if len(sets) else 0
+    while settings[N_WAITING] > 0 and (settings[N_NODES] + 1) // 2 < settings[MAX_LEAVES]:
+        if settings[STOP_ASKED]:
+            return STOPPED
+        if settings[N_NODES] + 2 > len(nodes) or settings[N_WORDS] + words > len(sets):
+            return FULL
+        node = take_best(settings, nodes, facts) if best_first else take_last(settings, nodes)
+        left = split_node(
+            node, settings, column, orders, codes, labels, targets, nodes, facts, sets, side
+        )
+        # Orders of leaves are of no use: often neither child needs them.
+        open_left = may_split(left, settings, amounts, nodes, facts)
+        open_right = may_split(left + 1, settings, amounts, nodes, facts)
+        if open_left or open_right:
+            divide_orders(node, settings, column, orders, nodes, side)
+        for child in range(left, left + 2):
+            if (open_left and child == left) or (open_right and child > left):
+                find_split(
+                    child, settings, amounts, column, orders, ranks, codes, labels, targets, nodes,
+                    facts, sets, side, reals, table, lists,
+                )  # fmt: skip
+    while settings[N_WAITING] > 0:  # splits beyond the most leaves are not made
+        nodes[take_last(settings, nodes), FEATURE] = -2
+    return STOPPED if settings[STOP_ASKED] else DONE
+
+
+@kernel
+def take_last(settings, nodes):
+    """The node that was made last."""
+    settings[N_WAITING] -= 1
+    return nodes[settings[N_WAITING], WAITING]
+
+
+@kernel
+def take_best(settings, nodes, facts):
+    """The node whose split decreases the impurity most, the first of several."""
+    n, best = settings[N_WAITING], 0
+    for i in range(1, n):
+        node, other = nodes[i, WAITING], nodes[best, WAITING]
+        more = facts[node, DECREASE] - facts[other, DECREASE]
+        if more > 0 or (more == 0 and node < other):
+            best = i
+    node = nodes[best, WAITING]
+    nodes[best, WAITING] = nodes[n - 1, WAITING]
+    settings[N_WAITING] = n - 1
+    return node
+
+
+# --- a node -----------------------------------------------------------------------------------
+
+
+@kernel
+def describe(node, criterion, orders, labels, targets, nodes, facts):
+    """The sums, the weight, the impurity and, in regression, the value of a node's rows."""
+    start, end = nodes[node, START], nodes[node, STOP]
+    nodes[node, LEFT], nodes[node, RIGHT], nodes[node, FEATURE], nodes[node, SET] = -1, -1, -2, -1
+    mine, sums, y, weight = (
+        orders[ROWS, start:end],
+        facts[node, SUMS:],
+        targets[TARGET],
+        targets[ROW_WEIGHT],
+    )
+    add_sums(criterion, mine, labels, targets[ADDED], weight, sums)
+    w = weight_of(criterion, sums)
+    facts[node, WEIGHT], facts[node, VALUE] = w, 0.0
+    if criterion < SQUARED_ERROR:
+        facts[node, IMPURITY] = max(cost(criterion, sums, w) / w, 0.0)
+        return
+    low = high = first = y[mine[0]]
+    total = 0.0
+    for i in range(len(mine)):
+        one = y[mine[i]]
+        low, high = min(low, one), max(high, one)
+        total += (one - first) * weight[mine[i]]
+    mean, lost = low, 0.0
+    if low < high and criterion == ABSOLUTE_ERROR:
+        mean, lost = median_and_cost(orders[BY_TARGET, start:end], y, weight)
+    elif low < high:
+        mean = first + total / w
+        for i in range(len(mine)):
+            one = y[mine[i]]
+            if criterion == POISSON:
+                error = one * np.log(one / mean) if one > 0 else 0.0
+            else:
+                error = (one - mean) * (one - mean)
+            lost += weight[mine[i]] * error
+    facts[node, VALUE], facts[node, IMPURITY] = mean, lost / w
+
+
+@kernel
+def may_split(node, settings, amounts, nodes, facts):
+    """Whether a node is not a leaf from the start."""
+    n = nodes[node, STOP] - nodes[node, START]
+    return (
+        nodes[node, DEPTH] < settings[MAX_DEPTH]
+        and n >= settings[MIN_SPLIT]
+        and n >= 2 * settings[MIN_LEAF]
+        and facts[node, WEIGHT] >= 2 * amounts[MIN_WEIGHT]
+        and facts[node, IMPURITY] > 0
+    )
+
+
+# --- its best split ---------------------------------------------------------------------------
+
+
+@kernel
+def find_split(
+    node, settings, amounts, column, orders, ranks, codes, labels, targets, nodes, facts, sets,
+    side, reals, table, lists,
+):  # fmt: skip
+    """Find the best split of a node's rows; if it is worth it, the node waits to be split."""
+    n_columns, asked, drawn = len(column), settings[MAX_FEATURES], lists[DRAWN]
+    state = np.uint64(settings[SEED]) + np.uint64(node) * np.uint64(0xD1342543DE82EF95)
+    varied = 0
+    facts[node, DECREASE] = -np.inf
+    for i in range(n_columns + 1):
+        # At last, the set of categories that was best is found again and written down.
+        keep = i == n_columns or settings[STOP_ASKED] or (i >= asked and varied > 0)
+        j = i
+        if keep:
+            j = nodes[node, FEATURE]
+            enough = facts[node, DECREASE] / amounts[ALL_WEIGHT] + EPSILON >= amounts[MIN_DECREASE]
+            if j < 0 or not enough:
+                nodes[node, FEATURE] = -2
+                return
+            if column[j, KIND] != CATEGORIES:
+                break
+        elif asked < n_columns:
+            state += np.uint64(0x9E3779B97F4A7C15)
+            k = i + np.int64(mixed(state) % np.uint64(n_columns - i))
+            drawn[i], drawn[k] = drawn[k], drawn[i]
+            j = drawn[i]
+        word, bit = CONSTANT + (j >> 6), np.int64(1) << (j & 63)
+        if nodes[node, word] & bit:
+            continue
+        if column[j, KIND] == MANY_VALUES:
+            varies = split_of_order(
+                node, j, settings, amounts, column, orders, ranks, labels, targets, nodes, facts,
+                reals, table,
+            )  # fmt: skip
+        elif column[j, KIND] == FEW_VALUES:
+            varies = split_of_codes(
+                node, j, settings, amounts, column, orders, codes, labels, targets, nodes, facts,
+                table, lists,
+            )  # fmt: skip
+        else:
+            varies = split_of_categories(
+                node, j, keep, settings, amounts, column, orders, codes, labels, targets, nodes,
+                facts, sets, side, table, lists,
+            )  # fmt: skip
+        if keep:
+            break
+        if varies:
+            varied += 1
+        else:
+            nodes[node, word] |= bit
+    nodes[settings[N_WAITING], WAITING] = node
+    settings[N_WAITING] += 1
+
+
+@kernel
+def mixed(state):
+    """A random number from the state of a counter (splitmix64)."""
+    z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))) >> np.uint64(1)
+
+
+# --- its children -----------------------------------------------------------------------------
+
+
+@kernel
+def split_node(node, settings, column, orders, codes, labels, targets, nodes, facts, sets, side):
+    """Send a node's rows to two children, and describe these; the number of the left one."""
+    start, end = nodes[node, START], nodes[node, STOP]
+    middle = start + choose_sides(node, column, orders, codes, nodes, sets, side)
+    divide(orders[ROWS, start:end], side, orders[BUFFER])
+    if settings[CRITERION] == ABSOLUTE_ERROR:
+        divide(orders[BY_TARGET, start:end], side, orders[BUFFER])
+    left = settings[N_NODES]
+    settings[N_NODES] += 2
+    nodes[node, LEFT], nodes[node, RIGHT] = left, left + 1
+    for child in range(left, left + 2):
+        nodes[child, START] = start if child == left else middle
+        nodes[child, STOP] = middle if child == left else end
+        nodes[child, DEPTH] = nodes[node, DEPTH] + 1
+        nodes[child, CONSTANT:] = nodes[node, CONSTANT:]
+        describe(child, settings[CRITERION], orders, labels, targets, nodes, facts)
+    return left
+
+
+@kernel
+def choose_sides(node, column, orders, codes, nodes, sets, side):
+    """Mark the rows of a node that go to the left; how many they are."""
+    start, end = nodes[node, START], nodes[node, STOP]
+    j, to_left = nodes[node, FEATURE], nodes[node, MISSING_LEFT]
+    if column[j, KIND] == MANY_VALUES:
+        order = orders[j, start:end]
+        known_left, known = nodes[node, KNOWN_LEFT], nodes[node, KNOWN]
+        for i in range(len(order)):
+            side[order[i]] = i < known_left or (i >= known and to_left)
+        return known_left + (len(order) - known if to_left else 0)
+    mine, code = orders[ROWS, start:end], codes[j]
+    n_bins, is_number = column[j, BINS], column[j, KIND] == FEW_VALUES
+    first, low, n_left = nodes[node, SET], nodes[node, LOW], 0
+    for i in range(len(mine)):
+        one = np.int64(code[mine[i]])
+        if one == n_bins:
+            here = to_left
+        elif is_number:
+            here = np.int64(one <= low)
+        else:
+            here = np.int64(sets[first + (one >> 5)] >> np.uint32(one & 31)) & 1
+        side[mine[i]] = here
+        n_left += here
+    return n_left
+
+
+@kernel
+def divide_orders(node, settings, column, orders, nodes, side):
+    """Divide the node's part of every order that its children may need."""
+    start, end = nodes[node, START], nodes[node, STOP]
+    # The column of the cut is divided already, unless its last rows go to the left.
+    moved = nodes[node, MISSING_LEFT] and nodes[node, KNOWN] < end - start
+    for j in range(len(column)):
+        constant = nodes[node, CONSTANT + (j >> 6)] >> (j & 63) & 1
+        if settings[STOP_ASKED] or column[j, KIND] != MANY_VALUES or constant:
+            continue
+        if j != nodes[node, FEATURE] or moved:
+            divide(orders[j, start:end], side, orders[BUFFER])

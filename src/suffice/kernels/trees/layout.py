@@ -1,0 +1,28 @@
+"""What stands where in the arrays from which a tree grows."""
+
+# Settings, how far growth has come, and whether somebody wants it to stop.
+CRITERION, MAX_DEPTH, MIN_SPLIT, MIN_LEAF, MAX_FEATURES, MAX_LEAVES, SEED, WEIGHTED = range(8)
+N_NODES, N_WAITING, N_WORDS, STOP_ASKED = range(8, 12)
+MIN_WEIGHT, MIN_DECREASE, ALL_WEIGHT = range(3)
+# Columns: how one is kept, whether cells are equal or missing, how many values it has, and which of
+# them is the most frequent.
+KIND, TIED, BINS, USUAL = range(4)
+MANY_VALUES, FEW_VALUES, CATEGORIES = range(3)
+# Orders of the rows, behind those by the columns.
+PLACES, BY_TARGET, BUFFER, ROWS = range(-4, 0)
+# Numbers of the rows: the target times the weight as it is added up, the target, the weight.
+ADDED, TARGET, ROW_WEIGHT = range(3)
+# Nodes, in whole numbers; LOW and HIGH are the rows, or the bins, on both sides of a cut.  Behind
+# these come bits of the columns that do not vary in the node.
+START, STOP, DEPTH, LEFT, RIGHT, FEATURE, LOW, HIGH, KNOWN_LEFT, KNOWN = range(10)
+MISSING_LEFT, SET, WAITING, CONSTANT = range(10, 14)
+# Nodes, in other numbers; behind these come the sums of their rows.
+IMPURITY, WEIGHT, DECREASE, VALUE, SUMS = range(5)
+# Room to work with, a number for each row; tables of 1/k, the same from the end, and k log₂ k.
+PREFIX, ROOM, INVERSE, BACKWARDS, LOGS = range(5)
+# The last lines of a table of sums.
+MISSING_SUMS, SIDES = -6, -5
+# Lists of whole numbers, one for each category or column.
+SLOTS, PRESENT, COUNTS, BIN_ORDER, DRAWN = range(5)
+# Why growth has ended.
+DONE, FULL, STOPPED = range(3)

@@ -1,0 +1,439 @@
+"""What CART's classifier and regressor share: how a tree is grown and pruned, and asked.
+
+Rows in memory, and files that fit in there, are gathered, and every cut between two values is
+tried.  Larger streams are kept in bins of one byte a value, and cuts between bins are tried.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn.base import clone, is_classifier
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from suffice.engines.gather import Rows
+from suffice.fitting.certificate import Certificate
+from suffice.fitting.column_kinds import categorical_columns, with_named
+from suffice.fitting.estimator import Estimator
+from suffice.fitting.requests import Found, Gather, Passes, Request, Sweep, needed
+from suffice.fitting.text_columns import (
+    any_large,
+    is_table,
+    text_queries,
+    text_source,
+    unless_rounded,
+)
+from suffice.sources import Block, FileSource, Source
+from suffice.sources.derived.subset import SubsetSource
+from suffice.trees.growing.columns import MOST_CATEGORIES
+from suffice.trees.growing.exact import grow_in_memory
+from suffice.trees.growing.settings import columns_drawn, settings_of
+from suffice.trees.nodes.cells import categories_of, cells_of
+from suffice.trees.nodes.tree import Floats, Tree
+from suffice.trees.pruning import cost_complexity, reduced_error
+
+MOST_CELLS = 1 << 27
+"""Cells of a stream up to which its rows are gathered: a gigabyte."""
+
+MOST_BINS = 255
+
+
+Answer = TypeVar("Answer")
+
+
+class Sample(NamedTuple):
+    """Rows as a tree grows from them.
+
+    Attributes
+    ----------
+    cells : float array of shape (rows, columns)
+        Categories as numbers; NaN where a cell is missing.
+    y : array of shape (rows,)
+        Numbers of classes, or targets.
+    weight : float64 array of shape (rows,), or None
+    """
+
+    cells: Any
+    y: NDArray[Any]
+    weight: Floats | None
+
+
+class TreeModel(Estimator):
+    """Base of CART's trees.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The nodes, in arrays that have scikit-learn's names.
+    categories_ : list
+        For each column of categories, these in the order of their numbers; None for others.
+    max_features_ : int
+        Columns that a node looks at.
+    n_outputs_ : int
+        Targets: one.
+    """
+
+    tree_: Tree
+    categories_: list[NDArray[Any] | None]
+
+    criterion: str
+    ccp_alpha: float
+    prune: str | None
+    validation_fraction: float
+    categorical: Sequence[Any] | None
+    max_bins: Any
+    max_features: Any
+    random_state: Any
+    monotonic_cst: Any
+
+    _takes_text = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "min_samples_split": [
+            Interval(Integral, 2, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+        ],
+        "min_samples_leaf": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="neither"),
+        ],
+        "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
+        "max_features": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+            StrOptions({"sqrt", "log2"}),
+            None,
+        ],
+        "random_state": ["random_state"],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+        "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
+        "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
+        "prune": [StrOptions({"reduced_error"}), None],
+        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "categorical": ["array-like", None],
+        "max_bins": [Interval(Integral, 2, MOST_BINS, closed="both"), StrOptions({"auto"}), None],
+        "monotonic_cst": ["array-like", None],
+        "n_jobs": [Integral, None],
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+    # --- what a model provides ------------------------------------------------------------
+
+    @abstractmethod
+    def _target_of(self, block: Block, reset: bool) -> NDArray[Any]:
+        """Targets as a tree takes them; with `reset`, their classes become known."""
+
+    @abstractmethod
+    def _class_weights(self, weight: Floats) -> Floats | None:
+        """A factor for the weight of each class, from the weight that its rows have."""
+
+    @abstractmethod
+    def _n_classes(self) -> int:
+        """Classes of the target; 0 in regression."""
+
+    @property
+    @abstractmethod
+    def _validation_loss(self) -> str:
+        """What errors on validation rows cost."""
+
+    # --- fitting --------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, X_val: Any = None, y_val: Any = None
+    ) -> Self:
+        """Grow a tree, and prune it if so asked.
+
+        Parameters
+        ----------
+        X : array, data frame or Source
+            Rows of shape (rows, columns), NaN or None where a cell is missing; or a source such
+            as `suffice.scan` makes, which brings its own target and weights.
+        y : array of shape (rows,)
+            The target.  None if `X` is a source.
+        sample_weight : array of shape (rows,), optional
+            Weights; rows of weight 0 do not exist.
+        X_val, y_val : array, data frame or Source, and array of shape (rows,), optional
+            Rows that `prune="reduced_error"` decides by, instead of some that are split off.
+
+        Returns
+        -------
+        self
+        """
+        if X_val is not None and self.prune is None:
+            raise ValueError("X_val is of use for prune='reduced_error' alone")
+        self._validation = (X_val, y_val) if X_val is not None else None
+        try:
+            return super().fit(X, y, sample_weight)
+        finally:
+            self.__dict__.pop("_validation", None)
+
+    def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
+        if self.monotonic_cst is not None:
+            raise ValueError(
+                "monotonic_cst is not taken yet: grow without it, or use scikit-learn's trees"
+            )
+        if is_table(X) and 0 not in getattr(X, "shape", ()):
+            source = text_source(self, X, y, sample_weight, reset)
+            self._take_target_names(source, y, reset)
+        else:
+            source = super()._training_source(X, y, sample_weight, reset)
+        if not isinstance(X, Source):
+            # For those who read the same rows again: numbers of a frame may be categories.
+            source.categorical = categorical_columns(source, X)  # type: ignore[attr-defined]
+        return source
+
+    def _passes(self, source: Source) -> Passes:
+        names = getattr(self, "feature_names_in_", None)
+        self._categorical = np.array(
+            with_named(categorical_columns(source), self.categorical, names), bool
+        )
+        self.n_outputs_ = 1
+        self.max_features_ = columns_drawn(self.max_features, self.n_features_in_)
+        self._seed = int(check_random_state(self.random_state).randint(1 << 31))
+        validation = None
+        if self.prune is not None:
+            source, validation = self._split(source)
+        grow = self._grown_in_bins if self._takes_bins(source) else self._grown_exactly
+        if validation is None:
+            tree, certificate = yield from grow(source)
+        else:
+            tree, certificate = yield from reading(grow(source), source)
+            tree = self._reduced(tree, (yield from needed(Gather("validation", validation))))
+        if self.ccp_alpha > 0:
+            tree = cost_complexity.pruned(tree, self.ccp_alpha)
+        loss = tree.weighted_n_node_samples * tree.impurity / tree.weighted_n_node_samples[0]
+        objective = float(loss[tree.is_leaf].sum())
+        measures = {"leaves": tree.n_leaves, "depth": tree.max_depth, "impurity": objective}
+        certificate = replace(certificate, measures={**certificate.measures, **measures})
+        return Found({"tree_": tree}, certificate, objective)
+
+    def _split(self, source: Source) -> tuple[Source, Source]:
+        """Rows to grow from, and rows to prune by."""
+        given = vars(self).get("_validation")
+        if given is None:
+            return source.split(self.validation_fraction, self._seed)
+        X, y = given
+        return source, self._training_source(X, y, None, reset=False)
+
+    def _takes_bins(self, source: Source) -> bool:
+        """Whether a tree is grown from bins instead of the values themselves."""
+        if self.max_bins != "auto":
+            return self.max_bins is not None
+        base = source
+        while isinstance(base, SubsetSource):
+            base = base.source
+        large = isinstance(base, FileSource) and self.criterion != "absolute_error"
+        return large and source.count_rows() * source.n_columns > MOST_CELLS
+
+    def _grown_exactly(self, source: Source) -> Generator[Request, Any, tuple[Tree, Certificate]]:
+        rows: Rows = yield from needed(Gather("rows"))
+        columns = np.flatnonzero(self._categorical).tolist()
+        block = Block(rows.X, rows.y, rows.weight, 0)
+        sample = self._weighted(unless_rounded(source, columns, self._first_sample)(block))
+        n, n_columns = sample.cells.shape
+        total = float(n if sample.weight is None else sample.weight.sum())
+        settings = settings_of(self, self._n_classes(), n, total, n_columns, self._seed)
+        n_categories = np.array([-1 if one is None else len(one) for one in self.categories_])
+        tree = grow_in_memory(*sample, settings, n_categories, self._n_jobs())
+        count = np.bincount(tree.apply(sample.cells), minlength=tree.node_count)
+        holds = bool((count == np.where(tree.is_leaf, tree.n_node_samples, 0)).all())
+        claim = "each row of the fit comes to the leaf that it grew in"
+        return tree, Certificate(holds, claim, "exact: every cut between two values was tried")
+
+    def _first_sample(self, block: Block) -> Sample:
+        found = categories_of(block.X, self._categorical)
+        self.categories_ = [
+            one if is_one else None for one, is_one in zip(found, self._categorical, strict=True)
+        ]
+        for j, one in enumerate(self.categories_):
+            if one is not None and len(one) > MOST_CATEGORIES:
+                raise ValueError(
+                    f"column {self._label(j)!r} holds {len(one):,} categories; at most "
+                    f"{MOST_CATEGORIES:,} are taken: leave it out, or group them"
+                )
+        return Sample(self._cells(block.X), self._target_of(block, reset=True), block.weight)
+
+    def _weighted(self, sample: Sample) -> Sample:
+        """Rows with the weights of their classes; those of weight 0 are left out."""
+        cells, y, weight = sample
+        each = np.ones(len(y)) if weight is None else weight
+        n_classes = self._n_classes()
+        factor = self._class_weights(np.bincount(y, each, n_classes) if n_classes else each)
+        if factor is None:
+            return sample
+        weight = each * factor[y]
+        there = weight > 0
+        return Sample(cells[there], y[there], weight[there])
+
+    def _grown_in_bins(self, source: Source) -> Generator[Request, Any, tuple[Tree, Certificate]]:
+        from suffice.trees.growing.binned import grow_from_stream, overview_of
+
+        bins = MOST_BINS if self.max_bins == "auto" else int(self.max_bins)
+        classify = is_classifier(self)
+        overview = yield from overview_of(source, self._categorical.tolist(), classify, bins)
+        if classify:
+            self._adopt_classes(overview.labels)
+        factor = self._class_weights(overview.class_weight)
+        total = overview.weight if factor is None else float(factor @ overview.class_weight)
+        settings = settings_of(
+            self, self._n_classes(), overview.count, total, source.n_columns, self._seed
+        )
+        grown = yield from grow_from_stream(overview, settings, factor)
+        self.categories_ = list(grown.categories)
+        tree = grown.tree
+        inner = ~tree.is_leaf
+        below = tree.n_node_samples[tree.children_left] + tree.n_node_samples[tree.children_right]
+        holds = bool((below == tree.n_node_samples)[inner].all())
+        claim = "the rows of each node are those of its two children"
+        what = "two values" if grown.exact else f"two bins, at most {bins} a column,"
+        return tree, Certificate(holds, claim, f"histograms: every cut between {what} was tried")
+
+    def _reduced(self, tree: Tree, rows: Rows) -> Tree:
+        """The tree without what does not help with validation rows."""
+        block = Block(rows.X, rows.y, rows.weight, 0)
+        leaves, y = tree.apply(self._cells(rows.X)), self._target_of(block, reset=False)
+        return reduced_error.pruned(tree, leaves, y, rows.weight, self._validation_loss)
+
+    def cost_complexity_pruning_path(
+        self, X: Any, y: Any = None, sample_weight: Any = None
+    ) -> Bunch:
+        """The subtrees that cost-complexity pruning goes through, the whole one first.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        Bunch
+            `ccp_alphas`, from which value of `ccp_alpha` on each subtree is best, and
+            `impurities`, the impurity of its leaves.
+        """
+        whole = clone(self).set_params(ccp_alpha=0.0, prune=None)
+        path = cost_complexity.pruning_path(whole.fit(X, y, sample_weight).tree_)
+        return Bunch(ccp_alphas=path.ccp_alphas, impurities=path.impurities)
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError unless what a file holds could be a fitted model."""
+        if "tree_" not in vars(self):
+            return
+        tree, categories = vars(self)["tree_"], vars(self).get("categories_")
+        width = self._n_classes() or 1
+        if not isinstance(tree, Tree) or tree.n_features != self.n_features_in_:
+            raise ValueError("its tree does not fit its columns")
+        if tree.value.shape[1:] != (1, width):
+            raise ValueError("its tree does not fit its classes")
+        if not isinstance(categories, list) or len(categories) != self.n_features_in_:
+            raise ValueError("its categories do not fit its columns")
+
+    # --- rows to answer for ---------------------------------------------------------------
+
+    def _label(self, j: int) -> Any:
+        return self.feature_names_in_[j] if hasattr(self, "feature_names_in_") else j
+
+    def _cells(self, rows: Any) -> Any:
+        """Rows as the tree takes them."""
+        if isinstance(rows, np.ndarray) and all(one is None for one in self.categories_):
+            return rows
+        is_one = np.array([one is not None for one in self.categories_])
+        known = [np.empty(0) if one is None else one for one in self.categories_]
+        return cells_of(rows, known, is_one, False, getattr(self, "feature_names_in_", None))
+
+    def _values(self, rows: Any) -> Floats:
+        """The values of the leaves that rows come to."""
+        return self.tree_.predict(self._cells(rows))
+
+    def _apply(self, X: Any, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+        if is_table(X):
+            return function(text_queries(self, X))
+        if isinstance(X, Source):
+            known = [one for one in getattr(self, "categories_", ()) if one is not None]
+            if any_large(known):
+                columns = [j for j, one in enumerate(self.categories_) if one is not None]
+                function = unless_rounded(X, columns, function)
+        return super()._apply(X, function)
+
+    def apply(self, X: Any, check_input: bool = True) -> NDArray[np.int64]:
+        """The number of the leaf that each row comes to.
+
+        Parameters
+        ----------
+        X : array, data frame or Source, of shape (rows, columns)
+        check_input : bool, default=True
+            Rows are checked whatever it says; scikit-learn's trees have it.
+
+        Returns
+        -------
+        int64 array of shape (rows,)
+        """
+        return self._apply(X, lambda rows: self.tree_.apply(self._cells(rows)))
+
+    def decision_path(self, X: Any, check_input: bool = True) -> csr_matrix:
+        """The nodes that each row comes by.
+
+        Parameters
+        ----------
+        X : array or data frame, of shape (rows, columns)
+        check_input : bool, default=True
+            As for `apply`.
+
+        Returns
+        -------
+        CSR matrix of shape (rows, nodes)
+            1 where a row comes by a node.
+        """
+        paths: Any = self._apply(X, lambda rows: self.tree_.decision_path(self._cells(rows)))
+        return paths
+
+    # --- the tree -------------------------------------------------------------------------
+
+    def get_depth(self) -> int:
+        """Tests on the way to the farthest leaf."""
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """How many leaves there are."""
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """What each column took from the impurity, as a share of what all did.
+
+        Columns of many values come out high where they tell nothing; permutation of a column on
+        rows that were held out tells more.
+        """
+        check_is_fitted(self)
+        return self.tree_.compute_feature_importances()
+
+
+def reading(
+    requests: Generator[Request, Any, Answer], source: Source
+) -> Generator[Request, Any, Answer]:
+    """A method whose requests are answered from some of the rows."""
+    answer: Any = None
+    try:
+        request = next(requests)
+        while True:
+            if not isinstance(request, Sweep):
+                request = replace(request, source=source)
+            answer = yield request
+            request = requests.send(answer)
+    except StopIteration as end:
+        return end.value

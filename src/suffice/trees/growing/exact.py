@@ -1,0 +1,227 @@
+"""A tree grown from rows in memory: every cut between two values is tried.
+
+Sums must not depend on the order in which rows are added, lest equal splits differ by rounding:
+weights, and targets less their mean, are rounded to multiples of a power of two so fine that
+float64 adds them without error.  Values and impurities of nodes are computed from the targets
+as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.engines.workers import stoppable
+from suffice.kernels.trees import layout
+from suffice.kernels.trees.criteria import ABSOLUTE_ERROR, ENTROPY, POISSON
+from suffice.kernels.trees.growth import grow
+from suffice.kernels.trees.numbering import number_depth_first
+from suffice.trees.growing.columns import FEW, Columns, kept_columns
+from suffice.trees.growing.settings import Settings
+from suffice.trees.nodes.tree import LEAF, UNDEFINED, Tree
+
+Floats = NDArray[np.float64]
+
+LONG = 1 << 20
+"""Cells from which on growth may take long enough to be stopped on its way."""
+
+FIRST_NODES = 1024
+"""Nodes that there is room for in the beginning."""
+
+
+def grow_in_memory(
+    X: NDArray[np.floating],
+    y: NDArray[Any],
+    weight: Floats | None,
+    settings: Settings,
+    n_categories: NDArray[np.int64],
+    n_jobs: int | None = None,
+) -> Tree:
+    """Grow a tree.
+
+    Parameters
+    ----------
+    X : float array of shape (rows, columns)
+        Categories as numbers, −1 where one is missing; NaN where a number is.
+    y : array of shape (rows,)
+        Numbers of classes, or targets.
+    weight : float64 array of shape (rows,), or None
+    settings : Settings
+    n_categories : int64 array of shape (columns,)
+        Of each column; −1 for numbers.
+    n_jobs : int, optional
+        Threads that sort columns.
+    """
+    by_target = settings.criterion == ABSOLUTE_ERROR
+    kept = kept_columns(X, n_categories, 0 if by_target else FEW, n_jobs)
+    labels, targets = targets_of(y, weight, settings)
+    kept.orders[layout.ROWS] = np.arange(len(X))
+    if by_target:
+        kept.orders[layout.BY_TARGET] = np.argsort(targets[layout.TARGET], kind="stable")
+    numbers, amounts = in_numbers(settings, targets[layout.ROW_WEIGHT], weight is not None)
+    room = workspace(len(X), settings, n_categories)
+
+    def run() -> Nodes:
+        nodes, status = Nodes.empty(settings, n_categories), layout.FULL
+        while status == layout.FULL:
+            nodes = nodes.enlarged()
+            status = grow(
+                numbers, amounts, kept.facts, kept.orders, kept.ranks, kept.codes, labels, targets,
+                *nodes, *room,
+            )  # fmt: skip
+        return nodes
+
+    stop = numbers[layout.STOP_ASKED :]
+    nodes = run() if X.size < LONG else stoppable(run, stop)
+    return tree_of(nodes, int(numbers[layout.N_NODES]), X, kept, settings)
+
+
+# --- what is handed to the kernel --------------------------------------------------------------
+
+
+def targets_of(
+    y: NDArray[Any], weight: Floats | None, settings: Settings
+) -> tuple[NDArray[np.uint16], Floats]:
+    """Labels, and numbers of the rows that are added without error, as the kernel has them."""
+    labels, targets = np.empty(0, np.uint16), np.empty((3, len(y)))
+    targets[layout.ROW_WEIGHT] = 1.0 if weight is None else exactly_added(weight)
+    if not settings.is_regression:
+        return y.astype(np.uint16), targets
+    targets[layout.TARGET] = y
+    centred = y if settings.criterion == POISSON else y - np.mean(y, dtype=np.float64)
+    targets[layout.ADDED] = exactly_added(centred * targets[layout.ROW_WEIGHT])
+    return labels, targets
+
+
+def exactly_added(values: Floats) -> Floats:
+    """Numbers rounded to multiples of a power of two such that float64 adds all without error."""
+    total = np.abs(values).sum()
+    if not total > 0:
+        return values
+    unit = np.exp2(np.ceil(np.log2(total)) - 52)
+    return np.round(values / unit) * unit
+
+
+def in_numbers(
+    settings: Settings, weight: Floats, weighted: bool
+) -> tuple[NDArray[np.int64], Floats]:
+    """The settings as the kernel has them."""
+    numbers = np.zeros(layout.STOP_ASKED + 1, np.int64)
+    least = settings.min_samples_leaf
+    numbers[: layout.N_NODES] = (
+        settings.criterion,
+        settings.max_depth,
+        settings.min_samples_split,
+        least if weighted else max(least, int(np.ceil(settings.min_weight_leaf))),
+        settings.max_features,
+        settings.max_leaf_nodes,
+        settings.seed,
+        weighted,
+    )
+    amounts = (settings.min_weight_leaf, settings.min_impurity_decrease, float(weight.sum()))
+    return numbers, np.array(amounts)
+
+
+def workspace(
+    n_rows: int, settings: Settings, n_categories: NDArray[np.int64]
+) -> tuple[NDArray[Any], ...]:
+    """Room to work in, and tables, in the kernel's order."""
+    reals = np.empty((5, n_rows + 1))
+    numbers = np.arange(n_rows + 1, dtype=np.float64)
+    reals[layout.INVERSE] = 1 / np.maximum(numbers, 1)
+    reals[layout.INVERSE, 0] = 0.0
+    reals[layout.BACKWARDS] = reals[layout.INVERSE, ::-1]
+    if settings.criterion == ENTROPY:
+        reals[layout.LOGS] = numbers * np.log2(np.maximum(numbers, 1))
+    bins = max(FEW, int(n_categories.max(initial=0))) + 1
+    lists = np.full((5, max(bins, len(n_categories))), -1)
+    lists[layout.DRAWN, : len(n_categories)] = np.arange(len(n_categories))
+    by_target = settings.criterion == ABSOLUTE_ERROR
+    table = np.empty((6 + max(bins, n_rows + 1 if by_target else 0), settings.n_classes or 2))
+    return np.empty(n_rows, np.uint8), reals, table, lists
+
+
+class Nodes(NamedTuple):
+    """Nodes while they grow; see `suffice.kernels.trees.growth.grow`."""
+
+    numbers: NDArray[np.int64]
+    facts: Floats
+    sets: NDArray[np.uint32]
+
+    @classmethod
+    def empty(cls, settings: Settings, n_categories: NDArray[np.int64]) -> Nodes:
+        """Room for the first nodes."""
+        n, words = FIRST_NODES, -(-int(max(n_categories.max(initial=0), len(n_categories))) // 32)
+        return cls(
+            np.empty((n, layout.CONSTANT + -(-len(n_categories) // 64)), np.int64),
+            np.empty((n, layout.SUMS + (settings.n_classes or 2))),
+            np.empty(4 * words if n_categories.max(initial=-1) >= 0 else 0, np.uint32),
+        )
+
+    def enlarged(self) -> Nodes:
+        """The same nodes, and room for as many again."""
+        return Nodes(*(np.concatenate([one, np.empty_like(one)]) for one in self))
+
+
+# --- the tree ---------------------------------------------------------------------------------
+
+
+def tree_of(
+    grown: Nodes, n: int, X: NDArray[np.floating], kept: Columns, settings: Settings
+) -> Tree:
+    """What has grown, with thresholds, and nodes in the order in which scikit-learn has them."""
+    nodes, facts = grown.numbers[:n], grown.facts[:n]
+    left, right, feature, start = (
+        nodes[:, i].copy() for i in (layout.LEFT, layout.RIGHT, layout.FEATURE, layout.SET)
+    )
+    inner = left >= 0
+    nodes[~inner, layout.MISSING_LEFT] = 0
+    value = facts[:, layout.VALUE][:, None]
+    if not settings.is_regression:
+        value = facts[:, layout.SUMS :] / facts[:, layout.WEIGHT][:, None]
+    has_sets = len(grown.sets) > 0
+    tree = Tree(
+        X.shape[1],
+        left,
+        right,
+        np.where(inner, feature, UNDEFINED),
+        thresholds(nodes, inner, X, kept),
+        nodes[:, layout.MISSING_LEFT],
+        facts[:, layout.IMPURITY],
+        nodes[:, layout.STOP] - nodes[:, layout.START],
+        facts[:, layout.WEIGHT],
+        value[:, None],
+        np.where(inner, start, LEAF) if has_sets else start[:0],
+        grown.sets,
+    )
+    if settings.max_leaf_nodes < len(X):
+        return tree.typed()  # best first: in the order of growth
+    size, number = np.empty(n, np.int64), np.empty(n, np.int64)
+    number_depth_first(left, right, size, number)
+    return tree.reordered(np.argsort(number)).typed()
+
+
+def thresholds(
+    nodes: NDArray[np.int64], inner: NDArray[np.bool_], X: NDArray[np.floating], kept: Columns
+) -> Floats:
+    """Half way between the cells on both sides of each cut."""
+    out = np.where(inner, np.nan, float(UNDEFINED))
+    at = np.flatnonzero(inner)
+    feature, low, high = (nodes[at, i] for i in (layout.FEATURE, layout.LOW, layout.HIGH))
+    kind = kept.facts[feature, layout.KIND]
+    cells = np.full((2, len(at)), np.nan)
+    many = kind == layout.MANY_VALUES
+    for side, rows in zip(cells, (low, high), strict=True):
+        side[many] = X[rows[many], feature[many]]
+        for j in np.unique(feature[kind == layout.FEW_VALUES]):
+            here = feature == j
+            side[here] = kept.values[j][rows[here]]
+    below, above = cells
+    middle = below / 2 + above / 2
+    # Between neighbours among the floats there is no number.
+    middle = np.where((middle >= above) | (middle < below), below, middle)
+    numbers = kind != layout.CATEGORIES
+    out[at[numbers]] = np.where(high < 0, np.inf, middle)[numbers]
+    return out

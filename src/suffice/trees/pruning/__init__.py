@@ -1,0 +1,1 @@
+"""Trees made smaller after they are grown."""

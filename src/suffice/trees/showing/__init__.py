@@ -1,0 +1,1 @@
+"""A tree for people: as text, as rules, as a picture."""
