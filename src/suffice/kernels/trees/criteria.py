@@ -17,15 +17,19 @@ see `absolute_error`.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.kernels.compiler.compile import kernel
+
+Floats = NDArray[np.float64]
+Side = tuple[float, float]
 
 GINI, ENTROPY, MISCLASSIFICATION, SQUARED_ERROR, POISSON, ABSOLUTE_ERROR = range(6)
 """The criteria, as kernels know them."""
 
 
 @kernel
-def weight_of(criterion, sums):
+def weight_of(criterion: int, sums: Floats) -> float:
     """The weight of rows."""
     if criterion >= SQUARED_ERROR:
         return sums[0]
@@ -36,7 +40,7 @@ def weight_of(criterion, sums):
 
 
 @kernel
-def cost(criterion, sums, weight):
+def cost(criterion: int, sums: Floats, weight: float) -> float:
     """What rows with these sums cost; ∞ where a Poisson mean would be 0."""
     rest = 0.0
     for k in range(len(sums)):
@@ -48,7 +52,7 @@ def cost(criterion, sums, weight):
 
 
 @kernel
-def with_sum(criterion, side, k, value):
+def with_sum(criterion: int, side: Side, k: int, value: float) -> Side:
     """The weight, and what else a cost needs (Σ c², Σ c log₂ c, max c, S), with one more sum."""
     weight, rest = side
     if criterion >= SQUARED_ERROR:
@@ -63,7 +67,7 @@ def with_sum(criterion, side, k, value):
 
 
 @kernel
-def cost_from(criterion, side):
+def cost_from(criterion: int, side: Side) -> float:
     """The cost, from what `with_sum` has gathered."""
     weight, rest = side
     if criterion == GINI:

@@ -22,16 +22,26 @@ Of equal costs the first wins: in the order above, what is missing to the right 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.kernels.compiler.compile import kernel
 from suffice.kernels.trees.criteria import (
     SQUARED_ERROR,
+    Floats,
+    Side,
     cost,
     cost_from,
     weight_of,
     with_sum,
 )
+
+Integers = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+Node = Any
+"""Criterion, table, counts, total, missing, n_missing, n_rows, and what a leaf must hold."""
 
 MOST_ENUMERATED = 8
 """Categories up to which all sets are tried."""
@@ -47,9 +57,10 @@ _ARGUMENTS = (
 
 @kernel(_ARGUMENTS)
 def best_cut(
-    criterion, table, counts, total, missing, n_missing, n_rows, min_samples_leaf, min_weight_leaf,
-    order, room,
-):  # fmt: skip
+    criterion: int, table: Floats, counts: Integers, total: Floats, missing: Floats,
+    n_missing: int, n_rows: int, min_samples_leaf: int, min_weight_leaf: float, order: Integers,
+    room: Floats,
+) -> tuple[float, int, bool]:  # fmt: skip
     """The best cut between bins that ascend.
 
     Parameters
@@ -88,9 +99,10 @@ def best_cut(
 
 @kernel(_ARGUMENTS + ", uint8[::1]")
 def best_subset(
-    criterion, table, counts, total, missing, n_missing, n_rows, min_samples_leaf, min_weight_leaf,
-    order, room, goes_left,
-):  # fmt: skip
+    criterion: int, table: Floats, counts: Integers, total: Floats, missing: Floats,
+    n_missing: int, n_rows: int, min_samples_leaf: int, min_weight_leaf: float, order: Integers,
+    room: Floats, goes_left: Bytes,
+) -> tuple[float, bool]:  # fmt: skip
     """The best division of categories into two sets; parameters as of `best_cut`.
 
     Parameters
@@ -136,7 +148,7 @@ def best_subset(
 
 
 @kernel
-def list_bins(counts, order):
+def list_bins(counts: Integers, order: Integers) -> int:
     """Write down the bins that have rows; how many they are."""
     n = 0
     for one in range(len(counts)):
@@ -146,7 +158,9 @@ def list_bins(counts, order):
 
 
 @kernel
-def cost_of_sides(criterion, left, right, n_left, n_right, leaf):
+def cost_of_sides(
+    criterion: int, left: Side, right: Side, n_left: int, n_right: int, leaf: tuple[int, float]
+) -> float:
     """What two sides cost together; ∞ if one of them may be no leaf."""
     min_samples_leaf, min_weight_leaf = leaf
     if min(n_left, n_right) < min_samples_leaf or min(left[0], right[0]) < min_weight_leaf:
@@ -155,7 +169,7 @@ def cost_of_sides(criterion, left, right, n_left, n_right, leaf):
 
 
 @kernel
-def cut_along(order, n, node, sums):
+def cut_along(order: Integers, n: int, node: Node, sums: Floats) -> tuple[float, int, bool]:
     """The best cut of n bins in an order: the cost, its last place on the left, the missing."""
     criterion, table, counts, total, missing, n_missing, n_rows, leaf = node
     best, last, missing_left, more_left = np.inf, -1, False, False
@@ -180,7 +194,7 @@ def cut_along(order, n, node, sums):
 
 
 @kernel
-def each_may_be_leaf(order, n, node):
+def each_may_be_leaf(order: Integers, n: int, node: Node) -> bool:
     """Whether every category that has rows, and what is missing, could be a leaf by itself."""
     criterion, table, counts, _, missing, n_missing, _, leaf = node
     min_samples_leaf, min_weight_leaf = leaf
@@ -196,7 +210,7 @@ def each_may_be_leaf(order, n, node):
 
 
 @kernel
-def best_of_all(order, n, node, goes_left):
+def best_of_all(order: Integers, n: int, node: Node, goes_left: Bytes) -> tuple[float, bool]:
     """The best of all sets, the last category to the right; as `best_subset`."""
     criterion, table, counts, _, missing, n_missing, n_rows, leaf = node
     best, best_set, more_left = np.inf, 0, False
@@ -229,7 +243,7 @@ def best_of_all(order, n, node, goes_left):
 
 
 @kernel
-def best_against_rest(order, n, node, goes_left):
+def best_against_rest(order: Integers, n: int, node: Node, goes_left: Bytes) -> tuple[float, bool]:
     """The best of the sets with one category on the left; as `best_subset`."""
     criterion, table, counts, total, missing, n_missing, n_rows, leaf = node
     best, alone, missing_left, more_left = np.inf, -1, False, False
@@ -253,7 +267,7 @@ def best_against_rest(order, n, node, goes_left):
 
 
 @kernel
-def project_shares(order, n, node, room, keys):
+def project_shares(order: Integers, n: int, node: Node, room: Floats, keys: Floats) -> None:
     """The class shares of each category along their first principal direction.
 
     The power method starts from the category that departs most from the mean.

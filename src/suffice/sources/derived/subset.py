@@ -38,15 +38,19 @@ class RowDraw:
     drawn: bool
 
     def __getitem__(self, rows: slice) -> NDArray[np.bool_]:
-        numbers: NDArray[np.uint64] = np.arange(rows.start, rows.stop, dtype=np.uint64)
-        first = _mixed(np.array([self.seed], dtype=np.uint64))
-        bits = _mixed(first + numbers * GOLDEN)
+        bits = bits_of_rows(rows.start, rows.stop, self.seed)
         return (bits < np.uint64(int(self.share * 2.0**64))) == self.drawn
 
     def counts(self, n_rows: int) -> Iterator[tuple[int, int]]:
         """First numbers of some rows each, and how many of them are chosen."""
         for start in range(0, n_rows, ROWS_AT_ONCE):
             yield start, int(self[start : min(start + ROWS_AT_ONCE, n_rows)].sum())
+
+
+def bits_of_rows(start: int, stop: int, seed: int) -> NDArray[np.uint64]:
+    """Random bits for each row, by its number and a seed."""
+    numbers: NDArray[np.uint64] = np.arange(start, stop, dtype=np.uint64)
+    return _mixed(_mixed(np.array([seed], dtype=np.uint64)) + numbers * GOLDEN)
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:

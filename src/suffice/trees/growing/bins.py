@@ -1,0 +1,158 @@
+"""Cells as bins of one byte, and the thresholds that lie between bins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.numerics.cached import cached_property
+from suffice.numerics.double_double import Array
+from suffice.sources import Block
+from suffice.statistics.counts.distinct import locate
+from suffice.statistics.counts.labels import coded
+from suffice.trees.growing.overview import Overview, columns_of, dense
+
+BYTE = 255
+"""Bins of a column whose cells take a byte, that of missing cells not counted."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnBins:
+    """The bins of a column.
+
+    Attributes
+    ----------
+    categories : array, or None
+        A bin each, where the column holds categories.
+    values : float64 array, or None
+        A bin each, where all distinct numbers are bins.
+    edges : float64 array
+        Of a column of numbers the largest that belong to each bin but the last.
+    """
+
+    categories: NDArray[Any] | None
+    values: Array | None
+    edges: Array
+
+    @property
+    def n_bins(self) -> int:
+        """Bins, that of missing cells not counted."""
+        if self.categories is not None:
+            return len(self.categories)
+        return len(self.edges) + 1 if self.values is None else len(self.values)
+
+    def codes(self, column: NDArray[Any]) -> NDArray[np.int64]:
+        """The bin of each cell; `n_bins` where it is missing, or of an unknown category."""
+        if self.categories is not None:
+            found = locate(column, self.categories)
+            return np.where(found < 0, self.n_bins, found)
+        column = np.asarray(column, np.float64)
+        found = np.searchsorted(self.edges, column)
+        found[np.isnan(column)] = self.n_bins
+        return found
+
+    def threshold(self, last: int, following: int) -> float:
+        """Up to which number cells go to the left, between two bins that have rows.
+
+        Parameters
+        ----------
+        last, following : int
+            The second is `n_bins` if all that is known goes to the left.
+        """
+        if following == self.n_bins:
+            return float("inf")
+        if self.values is None:
+            return float(self.edges[last])
+        return float(midpoints(self.values[[last, following]])[0])
+
+
+def midpoints(values: Array) -> Array:
+    """Numbers between neighbours, the lower one where there is none."""
+    low, high = values[:-1], values[1:]
+    middle = low / 2 + high / 2
+    return np.where((middle >= high) | (middle < low), low, middle)
+
+
+def quantile_edges(sample: Array, max_bins: int) -> Array:
+    """Bounds between bins that hold about as many numbers of a sample each.
+
+    A number more frequent than that counts as one bin's worth: the others share the rest.
+    """
+    values, counts = np.unique(sample[~np.isnan(sample)] + 0.0, return_counts=True)
+    if len(values) <= max_bins:
+        return midpoints(values)
+    share = np.minimum(counts, -(-counts.sum() // max_bins))
+    middle = (2 * np.cumsum(share) - share) * max_bins // (2 * share.sum())
+    return midpoints(values)[middle[1:] > middle[:-1]]
+
+
+def bins_of(overview: Overview) -> tuple[ColumnBins, ...]:
+    """The bins of all columns."""
+    look, sample, place = overview.look, overview.sample, 0
+    rows = np.concatenate(sample.rows) if sample.rows else np.empty((0, 0))
+    found = []
+    for values, categorical in zip(overview.values, look.categorical, strict=True):
+        if categorical:
+            assert values is not None
+            found.append(ColumnBins(values, None, np.empty(0)))
+            continue
+        if values is None:
+            found.append(ColumnBins(None, None, quantile_edges(rows[:, place], look.max_bins)))
+        else:
+            values = values.astype(np.float64)
+            found.append(ColumnBins(None, values, midpoints(values)))
+        place += 1
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Coding:
+    """The columns that a fit keeps of its rows.
+
+    Attributes
+    ----------
+    bins : tuple of ColumnBins
+    labels : array of shape (classes,), or None
+        None in regression.
+    centre : float
+        Taken from the target of a regression.
+    """
+
+    bins: tuple[ColumnBins, ...]
+    labels: NDArray[Any] | None
+    centre: float
+
+    @cached_property
+    def is_wide(self) -> NDArray[np.bool_]:
+        """Columns whose cells take two bytes."""
+        return np.array([one.n_bins > BYTE for one in self.bins], np.bool_)
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """Where each column's bins begin, one after the other, and where all end."""
+        return np.cumsum([0, *(one.n_bins + 1 for one in self.bins)])
+
+    def __call__(self, block: Block) -> dict[str, NDArray[Any]]:
+        """The bins of a block, and its target."""
+        columns, wide = columns_of(dense(block.X)), self.is_wide
+        narrow = np.empty((block.n_rows, np.count_nonzero(~wide)), np.uint8)
+        broad = np.empty((block.n_rows, np.count_nonzero(wide)), np.uint16)
+        place = np.where(wide, np.cumsum(wide), np.cumsum(~wide)) - 1
+        for j, (bins, column) in enumerate(zip(self.bins, columns, strict=True)):
+            (broad if wide[j] else narrow)[:, place[j]] = bins.codes(column)
+        out: dict[str, NDArray[Any]] = {"narrow": narrow, "wide": broad}
+        there = slice(None) if block.weight is None else block.weight > 0
+        assert block.y is not None
+        y = block.y[there]
+        if self.labels is None:
+            out["target"] = np.zeros(block.n_rows)
+            out["target"][there] = y.astype(np.float64) - self.centre
+            return out
+        out["label"] = np.zeros(block.n_rows, np.uint16)
+        if len(y):
+            found, codes = coded(y)
+            out["label"][there] = np.maximum(locate(found, self.labels), 0)[codes]
+        return out

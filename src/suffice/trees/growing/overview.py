@@ -1,0 +1,259 @@
+"""What one pass over rows tells of them, for their cells to become bins of one byte.
+
+A column of numbers has at most `MOST_BINS` bins.  If it has no more distinct values, these are the
+bins, and a tree of bins is the exact one.  Else quantiles of a sample are their bounds.  A row
+belongs to the sample if the first bits of a number that is mixed from its own number are zeros: as
+many of them as leave no more rows than there may be.  So it is the same sample in whatever parts
+and order the rows come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from suffice.fitting.categories import is_missing
+from suffice.fitting.classification import labels_of
+from suffice.numerics.double_double import Array
+from suffice.sources import Block, Columns
+from suffice.sources.derived.subset import bits_of_rows
+from suffice.sources.finite import LARGEST
+from suffice.statistics.base import present
+from suffice.statistics.counts.distinct import distinct, locate
+from suffice.statistics.counts.labels import coded, united
+from suffice.statistics.counts.values import joined_values
+
+MOST_BINS = 255
+MOST_CATEGORIES = 65_000
+
+SAMPLED_ROWS, SAMPLED_CELLS = 200_000, 1 << 23
+"""The most rows of a sample, and cells where columns are many (64 MB)."""
+
+GLANCE = 1024
+"""Values that tell, as a rule, that a column has many."""
+
+TOO_LARGE = "infinity or a value too large"
+
+
+@dataclass(frozen=True, eq=False)
+class RowSample:
+    """Rows chosen by their numbers: those whose bits begin with `zeros` zeros.
+
+    Attributes
+    ----------
+    most : int
+        Rows that there may be.
+    zeros : int
+    bits : tuple of uint64 arrays
+        What is mixed from each row's number, part by part.
+    rows : tuple of float64 arrays of shape (rows, columns)
+    """
+
+    most: int
+    zeros: int
+    bits: tuple[NDArray[np.uint64], ...] = ()
+    rows: tuple[Array, ...] = ()
+
+    @classmethod
+    def merge(cls, parts: Sequence[RowSample]) -> RowSample:
+        """The sample of all rows of the parts together."""
+        bits = tuple(one for part in parts for one in part.bits)
+        rows = tuple(one for part in parts for one in part.rows)
+        return cls(parts[0].most, max(part.zeros for part in parts), bits, rows)._thinned()
+
+    def _thinned(self) -> RowSample:
+        """As many zeros as leave no more rows than there may be."""
+        bits, rows, zeros = self.bits, self.rows, self.zeros
+        while True:
+            stay = [one <= np.uint64((1 << 64 - zeros) - 1) for one in bits]
+            if not all(there.all() for there in stay):
+                bits = tuple(one[there] for one, there in zip(bits, stay, strict=True))
+                rows = tuple(one[there] for one, there in zip(rows, stay, strict=True))
+            if sum(map(len, bits)) <= self.most:
+                return RowSample(self.most, zeros, bits, rows)
+            zeros += 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the rows take."""
+        return sum(one.nbytes for one in (*self.bits, *self.rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Overview:
+    """What is to be known of all rows before one of them becomes bins.
+
+    Attributes
+    ----------
+    look : Look
+        By which rules.
+    count : int
+        Rows, those of weight 0 left out.
+    weight : float
+        Of all of them.
+    alike : bool
+        Whether each has the weight 1.
+    values : tuple of arrays, or None
+        Distinct values of each column, the missing left out; None where they are too many.
+    sample : RowSample
+        Of the columns of numbers.
+    labels : array of shape (classes,), or None
+        Sorted; None in regression.
+    class_weight : float64 array of shape (classes,)
+    target : float64 array of shape (4,)
+        In regression Σ w y, Σ w |y|, and of y the least, its sign turned, and the largest.
+    """
+
+    look: Look
+    count: int
+    weight: float
+    alike: bool
+    values: tuple[NDArray[Any] | None, ...]
+    sample: RowSample
+    labels: NDArray[Any] | None
+    class_weight: Array
+    target: Array
+
+    @classmethod
+    def merge(cls, parts: Sequence[Overview]) -> Overview:
+        """What all rows of the parts together tell."""
+        parts = [part for part in parts if part.count] or list(parts[:1])
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        labels, class_weight = None, first.class_weight
+        if first.labels is not None:
+            known = [part.labels for part in parts if part.labels is not None]
+            labels = united(known)
+            class_weight = np.zeros(len(labels))
+            for one, part in zip(known, parts, strict=True):
+                class_weight[locate(one, labels)] += part.class_weight
+        target = np.array([part.target for part in parts])
+        each = zip(*(part.values for part in parts), strict=True)
+        return cls(
+            first.look,
+            sum(part.count for part in parts),
+            sum(part.weight for part in parts),
+            all(part.alike for part in parts),
+            tuple(first.look.united(j, values) for j, values in enumerate(each)),
+            RowSample.merge([part.sample for part in parts]),
+            labels,
+            class_weight,
+            np.append(target[:, :2].sum(axis=0), target[:, 2:].max(axis=0)),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes, with 60 for a text."""
+        texts = [60 * len(one) for one in self.values if one is not None and one.dtype == object]
+        return (
+            self.sample.nbytes
+            + sum(one.nbytes for one in self.values if one is not None)
+            + (sum(texts) + self.class_weight.nbytes)
+        )
+
+
+@dataclass(frozen=True)
+class Look:
+    """The summary of a block that an `Overview` is made of.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What messages call the columns.
+    categorical : tuple of bool
+    classify : bool
+        Whether the target is labels.
+    max_bins : int
+    """
+
+    names: tuple[str, ...]
+    categorical: tuple[bool, ...]
+    classify: bool
+    max_bins: int = MOST_BINS
+
+    def __call__(self, block: Block) -> Overview:
+        """What the rows of a block tell."""
+        bits = bits_of_rows(block.start, block.start + block.n_rows, 0)
+        weight, X, y, bits = present(block.weight, dense(block.X), block.y, bits)
+        columns = columns_of(X)
+        numbers = [j for j, one in enumerate(self.categorical) if not one]
+        rows = np.empty((len(bits), len(numbers)))
+        for place, j in enumerate(numbers):
+            rows[:, place] = columns[j]
+        if (np.abs(rows) > LARGEST).any():
+            raise FloatingPointError(TOO_LARGE)
+        values: list[Any] = [None] * len(columns)
+        for place, j in enumerate(numbers):
+            values[j] = few_numbers(rows[:, place], self.max_bins)
+        for j in set(range(len(columns))) - set(numbers):
+            values[j] = self.united(j, [categories_of(columns[j])])
+        labels, class_weight, target = None, np.zeros(0), np.zeros(4)
+        w = np.ones(len(bits)) if weight is None else weight
+        if len(bits) and self.classify:
+            labels, codes = coded(labels_of(Block(X, y, None, block.start)))
+            class_weight = np.bincount(codes, w).astype(np.float64)
+        elif len(bits):
+            y = numbers_of(y)
+            target = np.array([w @ y, w @ np.abs(y), -y.min(), y.max()])
+        most = max(min(SAMPLED_ROWS, SAMPLED_CELLS // max(len(numbers), 1)), 1)
+        sample = RowSample.merge([RowSample(most, 0, (bits,), (rows,))])
+        return Overview(
+            self, len(bits), float(w.sum()), bool((w == 1).all()), tuple(values), sample, labels,
+            class_weight, target,
+        )  # fmt: skip
+
+    def united(self, column: int, parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+        """The distinct values of a column in several parts; None if they are too many."""
+        known = [one for one in parts if one is not None]
+        if len(known) < len(parts):
+            return None
+        values = distinct(joined_values(known, column)).values if len(parts) > 1 else known[0]
+        if self.categorical[column] and len(values) > MOST_CATEGORIES:
+            raise ValueError(
+                f"{self.names[column]} has more than {MOST_CATEGORIES:,} categories: leave it out, "
+                "or pass numbers that are none"
+            )
+        return values if self.categorical[column] or len(values) <= self.max_bins else None
+
+
+def dense(X: Any) -> Any:
+    """Rows of which each has all its cells."""
+    return X.toarray() if issparse(X) else X
+
+
+def columns_of(X: Any) -> Sequence[NDArray[Any]]:
+    """The columns of rows."""
+    return X.columns if isinstance(X, Columns) else X.T
+
+
+def numbers_of(y: Any) -> Array:
+    """The target of a regression."""
+    y = np.asarray(y, np.float64)
+    if y.ndim != 1:
+        raise ValueError(
+            f"the target has {y.shape[1]} columns; trees take one: name it as target='price'"
+        )
+    if not (np.abs(y) <= LARGEST).all():
+        raise FloatingPointError("a target that is not finite")
+    return y
+
+
+def few_numbers(column: Array, most: int) -> NDArray[Any] | None:
+    """The distinct numbers of a column, NaN left out; None if they are more than `most`."""
+    for some in (column[:GLANCE], column) if len(column) > GLANCE else (column,):
+        found = np.unique(some[~np.isnan(some)] + 0.0)
+        if len(found) > most:
+            return None
+    return found
+
+
+def categories_of(column: NDArray[Any]) -> NDArray[Any]:
+    """The distinct values of a column of categories, the missing left out."""
+    values = distinct(column).values
+    return values[[not is_missing(value) for value in values.tolist()]] if len(values) else values
