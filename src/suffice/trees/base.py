@@ -34,6 +34,7 @@ from suffice.fitting.text_columns import (
 )
 from suffice.sources import Block, FileSource, Source
 from suffice.sources.derived.subset import SubsetSource
+from suffice.trees.growing.binned import grow_from_stream, overview_of
 from suffice.trees.growing.columns import MOST_CATEGORIES
 from suffice.trees.growing.exact import grow_in_memory
 from suffice.trees.growing.settings import columns_drawn, settings_of
@@ -280,8 +281,6 @@ class TreeModel(Estimator):
         return Sample(cells[there], y[there], weight[there])
 
     def _grown_in_bins(self, source: Source) -> Generator[Request, Any, tuple[Tree, Certificate]]:
-        from suffice.trees.growing.binned import grow_from_stream, overview_of
-
         bins = MOST_BINS if self.max_bins == "auto" else int(self.max_bins)
         classify = is_classifier(self)
         overview = yield from overview_of(source, self._categorical.tolist(), classify, bins)
