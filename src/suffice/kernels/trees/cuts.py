@@ -127,7 +127,7 @@ def best_subset(
         if n <= MOST_ENUMERATED:
             return best_of_all(order, n, node, goes_left)
         best, missing_left = best_against_rest(order, n, node, goes_left)
-    keys = np.empty(n)
+    keys, along = np.empty(n), np.empty(n, np.int64)
     for direction in range(1 if has_mean else n_sums + 1):
         if direction < n_sums:
             # The second of two sums, over the weight, is the mean: the share of the second class.
@@ -137,14 +137,42 @@ def best_subset(
                 keys[p] = sums[one] / weight_of(criterion, sums)
         else:
             project_shares(order, n, node, room, keys)
-        along = order[:n][np.argsort(keys, kind="mergesort")]
+        sort_by(keys, along, order)
         found, last, to_left = cut_along(along, n, node, room[0])
         if found < best:
             best, missing_left = found, to_left
-            goes_left[:] = missing_left
+            for p in range(len(goes_left)):
+                goes_left[p] = missing_left
             for p in range(n):
                 goes_left[along[p]] = p <= last
     return best, missing_left
+
+
+@kernel
+def sort_by(keys: Floats, along: Integers, order: Integers) -> None:
+    """Write the first entries of an order into another one, sorted by keys (Shell's method).
+
+    Of equal keys, the first bin comes first.  NumPy's sorting takes seconds to compile.
+    """
+    n = len(keys)
+    for p in range(n):
+        along[p] = p
+    gap = 1
+    while gap < n // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for p in range(gap, n):
+            one, q = along[p], p
+            while q >= gap:
+                other = along[q - gap]
+                if keys[other] < keys[one] or (keys[other] == keys[one] and other < one):
+                    break
+                along[q] = other
+                q -= gap
+            along[q] = one
+        gap //= 3
+    for p in range(n):
+        along[p] = order[along[p]]
 
 
 @kernel

@@ -12,16 +12,17 @@ column that does not vary in a node does not below it either, and is not looked 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.kernels.compiler.compile import kernel
 from suffice.kernels.trees.absolute_error import median_and_cost
 from suffice.kernels.trees.criteria import ABSOLUTE_ERROR, POISSON, SQUARED_ERROR, cost, weight_of
 from suffice.kernels.trees.layout import (
-    ADDED,
     ALL_WEIGHT,
     BINS,
-    BUFFER,
     BY_TARGET,
     CATEGORIES,
     CONSTANT,
@@ -49,6 +50,7 @@ from suffice.kernels.trees.layout import (
     MIN_WEIGHT,
     MISSING_LEFT,
     N_NODES,
+    N_SEEN,
     N_WAITING,
     N_WORDS,
     RIGHT,
@@ -73,6 +75,12 @@ from suffice.kernels.trees.sorted_cuts import add_sums
 EPSILON = 2.0**-52
 """What a decrease may lack of the least one that is asked for."""
 
+Rows = NDArray[np.uint32]
+Labels = NDArray[np.uint16]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
 
 @kernel(
     "int64[::1], const float64[::1], const int64[:, ::1], uint32[:, ::1], const uint32[:, ::1], "
@@ -80,9 +88,10 @@ EPSILON = 2.0**-52
     "float64[:, ::1], uint32[::1], uint8[::1], float64[:, ::1], float64[:, ::1], int64[:, ::1]"
 )
 def grow(
-    settings, amounts, column, orders, ranks, codes, labels, targets, nodes, facts, sets, side,
-    reals, table, lists,
-):  # fmt: skip
+    settings: Integers, amounts: Floats, column: Integers, orders: Rows, ranks: Rows,
+    codes: Labels, labels: Labels, targets: Floats, nodes: Integers, facts: Floats, sets: Rows,
+    side: Bytes, reals: Floats, table: Floats, lists: Integers,
+) -> int:  # fmt: skip
     """Grow until no node is left to be split, or more room is needed, or somebody says stop.
 
     What the lines and columns of the arrays are is told by `layout`.
@@ -118,18 +127,20 @@ def grow(
     """
     best_first = settings[MAX_LEAVES] < orders.shape[1]
     if settings[N_NODES] == 0:
-        settings[N_NODES] = 1
-        root = settings[N_NODES] - 1
-        nodes[root, START], nodes[root, STOP], nodes[root, DEPTH] = 0, orders.shape[1], 0
-        nodes[root, CONSTANT:] = 0
-        describe(root, settings[CRITERION], orders, labels, targets, nodes, facts)
-        if may_split(root, settings, amounts, nodes, facts):
-            find_split(
-                root, settings, amounts, column, orders, ranks, codes, labels, targets, nodes,
-                facts, sets, side, reals, table, lists,
-            )  # fmt: skip
+        plant(settings, orders, labels, targets, nodes, facts)
     words = 2 * ((lists.shape[1] + 31) // 32) if len(sets) else 0
-    while settings[N_WAITING] > 0 and (settings[N_NODES] + 1) // 2 < settings[MAX_LEAVES]:
+    while settings[N_SEEN] < settings[N_NODES] or settings[N_WAITING] > 0:
+        # A new node's split is found first: rows that were divided just now are still at hand.
+        while settings[N_SEEN] < settings[N_NODES]:
+            node = settings[N_SEEN]
+            settings[N_SEEN] += 1
+            if may_split(node, settings, amounts, nodes, facts):
+                find_split(
+                    node, settings, amounts, column, orders, ranks, codes, labels, targets, nodes,
+                    facts, sets, side, reals, table, lists,
+                )  # fmt: skip
+        if settings[N_WAITING] == 0 or (settings[N_NODES] + 1) // 2 >= settings[MAX_LEAVES]:
+            break
         if settings[STOP_ASKED]:
             return STOPPED
         if settings[N_NODES] + 2 > len(nodes) or settings[N_WORDS] + words > len(sets):
@@ -139,30 +150,38 @@ def grow(
             node, settings, column, orders, codes, labels, targets, nodes, facts, sets, side
         )
         # Orders of leaves are of no use: often neither child needs them.
-        open_left = may_split(left, settings, amounts, nodes, facts)
-        open_right = may_split(left + 1, settings, amounts, nodes, facts)
-        if open_left or open_right:
+        if may_split(left, settings, amounts, nodes, facts) or may_split(
+            left + 1, settings, amounts, nodes, facts
+        ):
             divide_orders(node, settings, column, orders, nodes, side)
-        for child in range(left, left + 2):
-            if (open_left and child == left) or (open_right and child > left):
-                find_split(
-                    child, settings, amounts, column, orders, ranks, codes, labels, targets, nodes,
-                    facts, sets, side, reals, table, lists,
-                )  # fmt: skip
     while settings[N_WAITING] > 0:  # splits beyond the most leaves are not made
         nodes[take_last(settings, nodes), FEATURE] = -2
     return STOPPED if settings[STOP_ASKED] else DONE
 
 
 @kernel
-def take_last(settings, nodes):
+def plant(
+    settings: Integers, orders: Rows, labels: Labels, targets: Floats, nodes: Integers,
+    facts: Floats,
+) -> None:  # fmt: skip
+    """Make the root, of all rows."""
+    settings[N_NODES] = 1
+    root = settings[N_SEEN]
+    nodes[root, START], nodes[root, STOP], nodes[root, DEPTH] = 0, orders.shape[1], 0
+    for word in range(CONSTANT, nodes.shape[1]):
+        nodes[root, word] = 0
+    describe(root, settings[CRITERION], orders, labels, targets, nodes, facts)
+
+
+@kernel
+def take_last(settings: Integers, nodes: Integers) -> int:
     """The node that was made last."""
     settings[N_WAITING] -= 1
     return nodes[settings[N_WAITING], WAITING]
 
 
 @kernel
-def take_best(settings, nodes, facts):
+def take_best(settings: Integers, nodes: Integers, facts: Floats) -> int:
     """The node whose split decreases the impurity most, the first of several."""
     n, best = settings[N_WAITING], 0
     for i in range(1, n):
@@ -180,45 +199,49 @@ def take_best(settings, nodes, facts):
 
 
 @kernel
-def describe(node, criterion, orders, labels, targets, nodes, facts):
+def describe(
+    node: int, criterion: int, orders: Rows, labels: Labels, targets: Floats, nodes: Integers,
+    facts: Floats,
+) -> None:  # fmt: skip
     """The sums, the weight, the impurity and, in regression, the value of a node's rows."""
     start, end = nodes[node, START], nodes[node, STOP]
     nodes[node, LEFT], nodes[node, RIGHT], nodes[node, FEATURE], nodes[node, SET] = -1, -1, -2, -1
-    mine, sums, y, weight = (
-        orders[ROWS, start:end],
-        facts[node, SUMS:],
-        targets[TARGET],
-        targets[ROW_WEIGHT],
-    )
-    add_sums(criterion, mine, labels, targets[ADDED], weight, sums)
+    add_sums(criterion, ROWS, start, end, orders, labels, targets, facts, node, SUMS)
+    sums = facts[node, SUMS:]
     w = weight_of(criterion, sums)
     facts[node, WEIGHT], facts[node, VALUE] = w, 0.0
     if criterion < SQUARED_ERROR:
         facts[node, IMPURITY] = max(cost(criterion, sums, w) / w, 0.0)
         return
-    low = high = first = y[mine[0]]
+    low = high = first = targets[TARGET, orders[ROWS, start]]
     total = 0.0
-    for i in range(len(mine)):
-        one = y[mine[i]]
-        low, high = min(low, one), max(high, one)
-        total += (one - first) * weight[mine[i]]
-    mean, lost = low, 0.0
+    for i in range(start, end):
+        row = orders[ROWS, i]
+        y = targets[TARGET, row]
+        low, high = min(low, y), max(high, y)
+        total += (y - first) * targets[ROW_WEIGHT, row]
+    value, lost = low, 0.0
     if low < high and criterion == ABSOLUTE_ERROR:
-        mean, lost = median_and_cost(orders[BY_TARGET, start:end], y, weight)
+        value, lost = median_and_cost(
+            orders[BY_TARGET, start:end], targets[TARGET], targets[ROW_WEIGHT]
+        )
     elif low < high:
-        mean = first + total / w
-        for i in range(len(mine)):
-            one = y[mine[i]]
+        value = first + total / w
+        for i in range(start, end):
+            row = orders[ROWS, i]
+            y = targets[TARGET, row]
             if criterion == POISSON:
-                error = one * np.log(one / mean) if one > 0 else 0.0
+                error = y * np.log(y / value) if y > 0 else 0.0
             else:
-                error = (one - mean) * (one - mean)
-            lost += weight[mine[i]] * error
-    facts[node, VALUE], facts[node, IMPURITY] = mean, lost / w
+                error = (y - value) * (y - value)
+            lost += targets[ROW_WEIGHT, row] * error
+    facts[node, VALUE], facts[node, IMPURITY] = value, lost / w
 
 
 @kernel
-def may_split(node, settings, amounts, nodes, facts):
+def may_split(
+    node: int, settings: Integers, amounts: Floats, nodes: Integers, facts: Floats
+) -> bool:
     """Whether a node is not a leaf from the start."""
     n = nodes[node, STOP] - nodes[node, START]
     return (
@@ -235,11 +258,12 @@ def may_split(node, settings, amounts, nodes, facts):
 
 @kernel
 def find_split(
-    node, settings, amounts, column, orders, ranks, codes, labels, targets, nodes, facts, sets,
-    side, reals, table, lists,
-):  # fmt: skip
+    node: int, settings: Integers, amounts: Floats, column: Integers, orders: Rows, ranks: Rows,
+    codes: Labels, labels: Labels, targets: Floats, nodes: Integers, facts: Floats, sets: Rows,
+    side: Bytes, reals: Floats, table: Floats, lists: Integers,
+) -> None:  # fmt: skip
     """Find the best split of a node's rows; if it is worth it, the node waits to be split."""
-    n_columns, asked, drawn = len(column), settings[MAX_FEATURES], lists[DRAWN]
+    n_columns, asked = len(column), settings[MAX_FEATURES]
     state = np.uint64(settings[SEED]) + np.uint64(node) * np.uint64(0xD1342543DE82EF95)
     varied = 0
     facts[node, DECREASE] = -np.inf
@@ -258,8 +282,8 @@ def find_split(
         elif asked < n_columns:
             state += np.uint64(0x9E3779B97F4A7C15)
             k = i + np.int64(mixed(state) % np.uint64(n_columns - i))
-            drawn[i], drawn[k] = drawn[k], drawn[i]
-            j = drawn[i]
+            j = lists[DRAWN, k]
+            lists[DRAWN, i], lists[DRAWN, k] = j, lists[DRAWN, i]
         word, bit = CONSTANT + (j >> 6), np.int64(1) << (j & 63)
         if nodes[node, word] & bit:
             continue
@@ -289,7 +313,7 @@ def find_split(
 
 
 @kernel
-def mixed(state):
+def mixed(state: Any) -> Any:
     """A random number from the state of a counter (splitmix64)."""
     z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -300,13 +324,16 @@ def mixed(state):
 
 
 @kernel
-def split_node(node, settings, column, orders, codes, labels, targets, nodes, facts, sets, side):
+def split_node(
+    node: int, settings: Integers, column: Integers, orders: Rows, codes: Labels, labels: Labels,
+    targets: Floats, nodes: Integers, facts: Floats, sets: Rows, side: Bytes,
+) -> int:  # fmt: skip
     """Send a node's rows to two children, and describe these; the number of the left one."""
     start, end = nodes[node, START], nodes[node, STOP]
     middle = start + choose_sides(node, column, orders, codes, nodes, sets, side)
-    divide(orders[ROWS, start:end], side, orders[BUFFER])
+    divide(orders, ROWS, start, end, side)
     if settings[CRITERION] == ABSOLUTE_ERROR:
-        divide(orders[BY_TARGET, start:end], side, orders[BUFFER])
+        divide(orders, BY_TARGET, start, end, side)
     left = settings[N_NODES]
     settings[N_NODES] += 2
     nodes[node, LEFT], nodes[node, RIGHT] = left, left + 1
@@ -314,40 +341,45 @@ def split_node(node, settings, column, orders, codes, labels, targets, nodes, fa
         nodes[child, START] = start if child == left else middle
         nodes[child, STOP] = middle if child == left else end
         nodes[child, DEPTH] = nodes[node, DEPTH] + 1
-        nodes[child, CONSTANT:] = nodes[node, CONSTANT:]
+        for word in range(CONSTANT, nodes.shape[1]):
+            nodes[child, word] = nodes[node, word]
         describe(child, settings[CRITERION], orders, labels, targets, nodes, facts)
     return left
 
 
 @kernel
-def choose_sides(node, column, orders, codes, nodes, sets, side):
+def choose_sides(
+    node: int, column: Integers, orders: Rows, codes: Labels, nodes: Integers, sets: Rows,
+    side: Bytes,
+) -> int:  # fmt: skip
     """Mark the rows of a node that go to the left; how many they are."""
     start, end = nodes[node, START], nodes[node, STOP]
     j, to_left = nodes[node, FEATURE], nodes[node, MISSING_LEFT]
     if column[j, KIND] == MANY_VALUES:
-        order = orders[j, start:end]
-        known_left, known = nodes[node, KNOWN_LEFT], nodes[node, KNOWN]
-        for i in range(len(order)):
-            side[order[i]] = i < known_left or (i >= known and to_left)
-        return known_left + (len(order) - known if to_left else 0)
-    mine, code = orders[ROWS, start:end], codes[j]
+        below, known = start + nodes[node, KNOWN_LEFT], start + nodes[node, KNOWN]
+        for i in range(start, end):
+            side[orders[j, i]] = i < below or (i >= known and to_left)
+        return below - start + (end - known if to_left else 0)
     n_bins, is_number = column[j, BINS], column[j, KIND] == FEW_VALUES
     first, low, n_left = nodes[node, SET], nodes[node, LOW], 0
-    for i in range(len(mine)):
-        one = np.int64(code[mine[i]])
-        if one == n_bins:
+    for i in range(start, end):
+        row = orders[ROWS, i]
+        code = np.int64(codes[j, row])
+        if code == n_bins:
             here = to_left
         elif is_number:
-            here = np.int64(one <= low)
+            here = np.int64(code <= low)
         else:
-            here = np.int64(sets[first + (one >> 5)] >> np.uint32(one & 31)) & 1
-        side[mine[i]] = here
+            here = np.int64(sets[first + (code >> 5)] >> np.uint32(code & 31)) & 1
+        side[row] = here
         n_left += here
     return n_left
 
 
 @kernel
-def divide_orders(node, settings, column, orders, nodes, side):
+def divide_orders(
+    node: int, settings: Integers, column: Integers, orders: Rows, nodes: Integers, side: Bytes
+) -> None:
     """Divide the node's part of every order that its children may need."""
     start, end = nodes[node, START], nodes[node, STOP]
     # The column of the cut is divided already, unless its last rows go to the left.
@@ -357,4 +389,4 @@ def divide_orders(node, settings, column, orders, nodes, side):
         if settings[STOP_ASKED] or column[j, KIND] != MANY_VALUES or constant:
             continue
         if j != nodes[node, FEATURE] or moved:
-            divide(orders[j, start:end], side, orders[BUFFER])
+            divide(orders, j, start, end, side)

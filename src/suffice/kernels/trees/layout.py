@@ -2,7 +2,7 @@
 
 # Settings, how far growth has come, and whether somebody wants it to stop.
 CRITERION, MAX_DEPTH, MIN_SPLIT, MIN_LEAF, MAX_FEATURES, MAX_LEAVES, SEED, WEIGHTED = range(8)
-N_NODES, N_WAITING, N_WORDS, STOP_ASKED = range(8, 12)
+N_NODES, N_SEEN, N_WAITING, N_WORDS, STOP_ASKED = range(8, 13)
 MIN_WEIGHT, MIN_DECREASE, ALL_WEIGHT = range(3)
 # Columns: how one is kept, whether cells are equal or missing, how many values it has, and which of
 # them is the most frequent.

@@ -7,6 +7,7 @@ that is better, and tells whether the column varies in the node at all.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.kernels.compiler.compile import kernel
 from suffice.kernels.trees.absolute_error import absolute_costs
@@ -52,36 +53,43 @@ from suffice.kernels.trees.layout import (
 )  # fmt: skip
 from suffice.kernels.trees.sorted_cuts import best_sorted_cut, count_known
 
+Rows = NDArray[np.uint32]
+Labels = NDArray[np.uint16]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
 
 @kernel
 def split_of_order(
-    node, j, settings, amounts, column, orders, ranks, labels, targets, nodes, facts, reals, table
-):
+    node: int, j: int, settings: Integers, amounts: Floats, column: Integers, orders: Rows,
+    ranks: Rows, labels: Labels, targets: Floats, nodes: Integers, facts: Floats, reals: Floats,
+    table: Floats,
+) -> bool:  # fmt: skip
     """Try the cuts of a column of many values."""
-    start, end = nodes[node, START], nodes[node, STOP]
-    order, rank, tied = orders[j, start:end], ranks[j], column[j, TIED] > 0
-    known = len(order)
+    start, end, tied = nodes[node, START], nodes[node, STOP], column[j, TIED] > 0
+    known = end - start
     if tied:
-        if rank[order[0]] == rank[order[-1]]:
+        if ranks[j, orders[j, start]] == ranks[j, orders[j, end - 1]]:
             return False
-        known = count_known(order, rank)
+        known = count_known(j, start, end, orders, ranks)
     if settings[CRITERION] == ABSOLUTE_ERROR:
         found, known_left, to_left = best_absolute_cut(
-            order, known, rank, tied, orders, start, targets, facts[node], settings[MIN_LEAF],
-            amounts[MIN_WEIGHT], table, reals,
+            node, j, start, end, known, tied, settings[MIN_LEAF], amounts[MIN_WEIGHT], orders,
+            ranks, targets, facts, reals, table,
         )  # fmt: skip
     else:
         found, known_left, to_left = best_sorted_cut(
-            settings[CRITERION], order, known, rank, tied, labels, targets, settings[WEIGHTED] > 0,
-            facts[node, SUMS:], settings[MIN_LEAF], amounts[MIN_WEIGHT], reals, table[SIDES:],
+            settings[CRITERION], node, j, start, end, known, tied, settings[WEIGHTED] > 0, orders,
+            ranks, labels, targets, facts, settings[MIN_LEAF], amounts[MIN_WEIGHT], reals, table,
             facts[node, DECREASE],
         )  # fmt: skip
     if known_left > 0:
         facts[node, DECREASE] = found
         nodes[node, FEATURE], nodes[node, KNOWN_LEFT], nodes[node, KNOWN] = j, known_left, known
-        nodes[node, LOW] = order[known_left - 1]
-        nodes[node, HIGH] = order[known_left] if known_left < known else -1
-        if known == len(order):
+        nodes[node, LOW] = orders[j, start + known_left - 1]
+        nodes[node, HIGH] = orders[j, start + known_left] if known_left < known else -1
+        if known == end - start:
             to_left = 2 * known_left > known
         nodes[node, MISSING_LEFT] = to_left
     return True
@@ -89,75 +97,95 @@ def split_of_order(
 
 @kernel
 def best_absolute_cut(
-    order, known, rank, tied, orders, first, targets, mine, least, least_weight, table, reals
-):
+    node: int, j: int, start: int, end: int, known: int, tied: bool, least: int,
+    least_weight: float, orders: Rows, ranks: Rows, targets: Floats, facts: Floats, reals: Floats,
+    table: Floats,
+) -> tuple[float, int, bool]:  # fmt: skip
     """The best cut of a sorted column by the absolute error; as `best_sorted_cut`."""
-    n = len(order)
-    by_target = orders[BY_TARGET, first : first + n]
-    places, turned = orders[PLACES], orders[BUFFER, :n]
-    y, weight, left, right = targets[TARGET], targets[ROW_WEIGHT], reals[PREFIX], reals[ROOM]
+    n = end - start
+    by_target, places, turned = orders[BY_TARGET, start:end], orders[PLACES], orders[BUFFER, :n]
+    y, weight, rank = targets[TARGET], targets[ROW_WEIGHT], ranks[j]
+    left, right = reals[PREFIX, :n], reals[ROOM, :n]
     for i in range(n):
         places[by_target[i]] = i
-    best, at, to_left = mine[DECREASE], 0, False
+    best, at, to_left = facts[node, DECREASE], 0, False
+    w_all = facts[node, WEIGHT]
     for turn in range(2 if known < n else 1):
-        before = (n - known) * turn
-        turned[:before] = order[n - before :]
-        turned[before:] = order[: n - before]
-        absolute_costs(turned, by_target, places, y, weight, table[: n + 1], left[:n], right[:n])
+        before = (n - known) * turn  # what is missing comes first, as the order is turned round
+        for i in range(n):
+            turned[i] = orders[j, start + (i + n - before) % n]
+        absolute_costs(turned, by_target, places, y, weight, table[: n + 1], left, right)
         w_left = 0.0
         for i in range(n - 1):
             w_left += weight[turned[i]]
-            n_left, known_left = i + 1, i + 1 - before
-            if known_left < 1 or known_left > known or min(n_left, n - n_left) < least:
+            known_left = i + 1 - before
+            if known_left < 1 or known_left > known or min(i + 1, n - i - 1) < least:
                 continue
-            if min(w_left, mine[WEIGHT] - w_left) < least_weight:
+            if min(w_left, w_all - w_left) < least_weight:
                 continue
             if tied and known_left < known and rank[turned[i]] == rank[turned[i + 1]]:
                 continue
-            found = mine[WEIGHT] * mine[IMPURITY] - left[i] - right[i]
+            found = w_all * facts[node, IMPURITY] - left[i] - right[i]
             if found > best:
                 best, at, to_left = found, known_left, turn == 1
     return best, at, to_left
 
 
 @kernel
+def add_row(
+    row: int, criterion: int, line: int, labels: Labels, targets: Floats, table: Floats
+) -> None:
+    """Add a row to a line of a table of sums."""
+    if criterion < SQUARED_ERROR:
+        table[line, np.int64(labels[row])] += targets[ROW_WEIGHT, row]
+    else:
+        table[line, 0] += targets[ROW_WEIGHT, row]
+        table[line, 1] += targets[ADDED, row]
+
+
+@kernel
 def split_of_codes(
-    node, j, settings, amounts, column, orders, codes, labels, targets, nodes, facts, table, lists
-):
+    node: int, j: int, settings: Integers, amounts: Floats, column: Integers, orders: Rows,
+    codes: Labels, labels: Labels, targets: Floats, nodes: Integers, facts: Floats, table: Floats,
+    lists: Integers,
+) -> bool:  # fmt: skip
     """Try the cuts of a column of few values, from the sums of the rows that have each."""
-    mine, code = orders[ROWS, nodes[node, START] : nodes[node, STOP]], codes[j]
-    criterion, sums = settings[CRITERION], facts[node, SUMS:]
-    n, n_bins, usual = len(mine), column[j, BINS], column[j, USUAL]
-    counts, bins = lists[COUNTS, : n_bins + 1], table[: n_bins + 1]
-    counts[:] = 0
-    bins[:] = 0.0
+    start, end, criterion = nodes[node, START], nodes[node, STOP], settings[CRITERION]
+    n, n_bins, usual, n_sums = end - start, column[j, BINS], column[j, USUAL], table.shape[1]
+    for one in range(n_bins + 1):
+        lists[COUNTS, one] = 0
+        for c in range(n_sums):
+            table[one, c] = 0.0
     # The most frequent value is what the others leave: adding to one place again and again is slow.
-    for i in range(n):
-        one = code[mine[i]]
-        if one != usual:
-            add_row(mine[i], one, criterion, labels, targets, bins)
-            counts[one] += 1
-    counts[usual] = n
-    bins[usual] = sums
+    for i in range(start, end):
+        row = orders[ROWS, i]
+        code = np.int64(codes[j, row])
+        if code != usual:
+            add_row(row, criterion, code, labels, targets, table)
+            lists[COUNTS, code] += 1
+    lists[COUNTS, usual] = n
+    for c in range(n_sums):
+        table[usual, c] = facts[node, SUMS + c]
     for one in range(n_bins + 1):
-        if one != usual:
-            counts[usual] -= counts[one]
-            for c in range(len(sums)):
-                bins[usual, c] -= bins[one, c]
-    for one in range(n_bins + 1):
-        if counts[one] == n:
+        if lists[COUNTS, one] == n and one != usual:
             return False
+        if one != usual:
+            lists[COUNTS, usual] -= lists[COUNTS, one]
+            for c in range(n_sums):
+                table[usual, c] -= table[one, c]
+    if lists[COUNTS, usual] == n:
+        return False
+    sums = facts[node, SUMS:]
     found, last, to_left = best_cut(
-        criterion, bins[:n_bins], counts[:n_bins], sums, bins[n_bins], counts[n_bins], n,
-        settings[MIN_LEAF], amounts[MIN_WEIGHT], lists[BIN_ORDER], table[SIDES:],
+        criterion, table[:n_bins], lists[COUNTS, :n_bins], sums, table[n_bins],
+        lists[COUNTS, n_bins], n, settings[MIN_LEAF], amounts[MIN_WEIGHT], lists[BIN_ORDER],
+        table[SIDES:],
     )  # fmt: skip
-    if found == np.inf:
-        return True
     decrease = cost(criterion, sums, facts[node, WEIGHT]) - found
     if decrease > facts[node, DECREASE]:
         facts[node, DECREASE] = decrease
         high = last + 1
-        while high < n_bins and counts[high] == 0:
+        while high < n_bins and lists[COUNTS, high] == 0:
             high += 1
         nodes[node, FEATURE], nodes[node, LOW], nodes[node, MISSING_LEFT] = j, last, to_left
         nodes[node, HIGH] = high if high < n_bins else -1
@@ -165,52 +193,48 @@ def split_of_codes(
 
 
 @kernel
-def add_row(row, line, criterion, labels, targets, table):
-    """Add a row to a line of a table of sums."""
-    if criterion < SQUARED_ERROR:
-        table[line, labels[row]] += targets[ROW_WEIGHT, row]
-    else:
-        table[line, 0] += targets[ROW_WEIGHT, row]
-        table[line, 1] += targets[ADDED, row]
-
-
-@kernel
 def split_of_categories(
-    node, j, keep, settings, amounts, column, orders, codes, labels, targets, nodes, facts, sets,
-    side, table, lists,
-):  # fmt: skip
+    node: int, j: int, keep: bool, settings: Integers, amounts: Floats, column: Integers,
+    orders: Rows, codes: Labels, labels: Labels, targets: Floats, nodes: Integers, facts: Floats,
+    sets: Rows, side: Bytes, table: Floats, lists: Integers,
+) -> bool:  # fmt: skip
     """Try the sets of a column's categories; with `keep`, write down the best one."""
-    mine, code = orders[ROWS, nodes[node, START] : nodes[node, STOP]], codes[j]
-    slots, present, counts = lists[SLOTS], lists[PRESENT], lists[COUNTS]
-    criterion, sums = settings[CRITERION], facts[node, SUMS:]
-    n = n_missing = 0
-    table[MISSING_SUMS] = 0.0
-    for i in range(len(mine)):  # one line a category, in the order in which they appear
-        one = np.int64(code[mine[i]])
-        if one == column[j, BINS]:
-            add_row(mine[i], MISSING_SUMS, criterion, labels, targets, table)
+    start, end, criterion = nodes[node, START], nodes[node, STOP], settings[CRITERION]
+    n, n_missing, n_sums = 0, 0, table.shape[1]
+    unknown = len(table) + MISSING_SUMS
+    for c in range(n_sums):
+        table[unknown, c] = 0.0
+    for i in range(start, end):  # one line a category, in the order in which they appear
+        row = orders[ROWS, i]
+        code = np.int64(codes[j, row])
+        if code == column[j, BINS]:
+            add_row(row, criterion, unknown, labels, targets, table)
             n_missing += 1
             continue
-        if slots[one] < 0:
-            slots[one], present[n], counts[n] = n, one, 0
-            table[n] = 0.0
+        line = lists[SLOTS, code]
+        if line < 0:
+            line = n
+            lists[SLOTS, code], lists[PRESENT, line], lists[COUNTS, line] = line, code, 0
+            for c in range(n_sums):
+                table[line, c] = 0.0
             n += 1
-        add_row(mine[i], slots[one], criterion, labels, targets, table)
-        counts[slots[one]] += 1
+        add_row(row, criterion, line, labels, targets, table)
+        lists[COUNTS, line] += 1
     for line in range(n):
-        slots[present[line]] = -1
+        lists[SLOTS, lists[PRESENT, line]] = -1
     if n + (n_missing > 0) < 2:
         return False
+    sums = facts[node, SUMS:]
     found, to_left = best_subset(
-        criterion, table[:n], counts[:n], sums, table[MISSING_SUMS], n_missing, len(mine),
+        criterion, table[:n], lists[COUNTS, :n], sums, table[unknown], n_missing, end - start,
         settings[MIN_LEAF], amounts[MIN_WEIGHT], lists[BIN_ORDER], table[SIDES:], side[:n],
     )  # fmt: skip
     decrease = cost(criterion, sums, facts[node, WEIGHT]) - found
     if keep:
-        first, words = settings[N_WORDS], (column[j, BINS] + 31) // 32
-        write_set(present[:n], side, to_left, sets[first : first + words])
-        nodes[node, SET] = first
+        words = (column[j, BINS] + 31) // 32
+        nodes[node, SET] = settings[N_WORDS]
         settings[N_WORDS] += words
+        write_set(nodes[node, SET], words, n, to_left, lists, side, sets)
     elif decrease > facts[node, DECREASE]:
         facts[node, DECREASE] = decrease
         nodes[node, FEATURE], nodes[node, MISSING_LEFT] = j, to_left
@@ -218,10 +242,13 @@ def split_of_categories(
 
 
 @kernel
-def write_set(present, goes_left, missing_left, bits):
+def write_set(
+    first: int, words: int, n: int, missing_left: bool, lists: Integers, side: Bytes, sets: Rows
+) -> None:
     """Write down which categories go to the left; absent ones go where missing cells do."""
-    bits[:] = np.uint32(0xFFFFFFFF) if missing_left else np.uint32(0)
-    for line in range(len(present)):
-        bit = np.uint32(1) << np.uint32(present[line] & 31)
-        word = present[line] >> 5
-        bits[word] = bits[word] | bit if goes_left[line] else bits[word] & ~bit
+    for i in range(first, first + words):
+        sets[i] = np.uint32(0xFFFFFFFF) if missing_left else np.uint32(0)
+    for line in range(n):
+        code = lists[PRESENT, line]
+        word, bit = first + (code >> 5), np.uint32(1) << np.uint32(code & 31)
+        sets[word] = sets[word] | bit if side[line] else sets[word] & ~bit

@@ -8,21 +8,26 @@ on the data.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.kernels.compiler.compile import kernel
+from suffice.kernels.trees.layout import BUFFER
+
+Rows = NDArray[np.uint32]
 
 
 @kernel
-def divide(order, goes_left, waiting):
-    """Put the rows that go to the left before the others; both keep their order."""
-    left, right = np.uint64(0), np.uint64(0)
-    for i in range(len(order)):
-        row = order[i]
+def divide(orders: Rows, line: int, start: int, end: int, goes_left: NDArray[np.uint8]) -> None:
+    """Put the rows of an order that go to the left before the others; both keep their order."""
+    left = right = np.uint64(start)
+    for i in range(np.uint64(start), np.uint64(end)):
+        row = orders[line, i]
         here = np.uint64(goes_left[row])
-        order[left] = row
-        waiting[right] = row
+        orders[line, left] = row
+        orders[BUFFER, right] = row
         left += here
         right += np.uint64(1) - here
-    rest = order[np.int64(left) :]
-    for i in range(len(rest)):
-        rest[i] = waiting[i]
+    # What waits stands from `start` on: as many rows as there are from `left` to `end`.
+    gap = left - np.uint64(start)
+    for i in range(left, np.uint64(end)):
+        orders[line, i] = orders[BUFFER, i - gap]

@@ -13,41 +13,96 @@ the classes),
     decrease = f (m S_L − S L)² / (m L (m − L)),      f = 2 for classes, 1 for numbers,
 
 which takes no division where reciprocals are at hand, and is computed for many cuts at once.
+
+Arrays are those of `growth.grow`, and handed on whole: to take a part of one for each column of
+each node would cost more than the columns of small nodes do.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.kernels.compiler.compile import kernel
 from suffice.kernels.trees.criteria import ENTROPY, GINI, SQUARED_ERROR, cost, weight_of
-from suffice.kernels.trees.layout import ADDED, BACKWARDS, INVERSE, LOGS, PREFIX, ROOM, ROW_WEIGHT
+from suffice.kernels.trees.layout import (
+    ADDED,
+    BACKWARDS,
+    INVERSE,
+    LOGS,
+    PREFIX,
+    ROOM,
+    ROW_WEIGHT,
+    SIDES,
+    SUMS,
+    WEIGHT,
+)  # fmt: skip
 
 MISSING = np.uint32(0xFFFFFFFF)
 """The rank of a cell that is missing."""
 
+FEW_ROWS = 64
+"""Rows up to which cuts are looked at one by one."""
+
+Rows = NDArray[np.uint32]
+Labels = NDArray[np.uint16]
+Floats = NDArray[np.float64]
+
+
+# --- by squares ---------------------------------------------------------------------------------
+
 
 @kernel
-def prefix_of_labels(order, labels, prefix):
-    """Sums of the labels, 0 and 1, up to each row."""
-    total = 0
-    for i in range(len(order)):
-        total += np.int64(labels[order[i]])
-        prefix[i] = total
+def best_square(
+    j: int, start: int, end: int, known: int, tied: bool, classes: bool, orders: Rows, ranks: Rows,
+    labels: Labels, targets: Floats, total: float, n_before: int, before: float, least: int,
+    reals: Floats, best: float,
+) -> tuple[float, int]:  # fmt: skip
+    """The best cut by squares (m S_L − S L)² / (L (m − L)), if it is better than `best`.
+
+    `n_before` rows with the sum `before` are on the left before the first.  Returns the square and
+    the number of known rows on the left, 0 if none is better.
+    """
+    m, place, so_far = np.float64(end - start), 0, before
+    for i in range(known):
+        row = orders[j, start + i]
+        so_far += np.float64(labels[row]) if classes else targets[ADDED, row]
+        left = n_before + i + 1
+        right = end - start - left
+        if left < least or right < least:
+            continue
+        if tied and i + 1 < known and ranks[j, row] == ranks[j, orders[j, start + i + 1]]:
+            continue
+        d = so_far * m - total * left
+        found = d * d * reals[INVERSE, left] * reals[INVERSE, right]
+        if found > best:
+            best, place = found, i + 1
+    return best, place
 
 
 @kernel
-def prefix_of_targets(order, target, prefix):
+def add_up(
+    j: int, start: int, known: int, classes: bool, orders: Rows, labels: Labels, targets: Floats,
+    reals: Floats,
+) -> None:  # fmt: skip
     """Sums of the targets up to each row."""
-    total = 0.0
-    for i in range(len(order)):
-        total += target[order[i]]
-        prefix[i] = total
+    total, whole = 0.0, 0
+    for i in range(known):
+        row = orders[j, start + i]
+        if classes:
+            whole += np.int64(labels[row])
+            reals[PREFIX, i] = whole
+        else:
+            total += targets[ADDED, row]
+            reals[PREFIX, i] = total
 
 
 @kernel
-def squares(prefix, before, total, n, left_inverse, right_inverse, first, out):
-    """(m S_L − S L)² / (L (m − L)) for cuts with `first`, first + 1, … rows on the left."""
+def squares(
+    prefix: Floats, before: float, total: float, n: int, left_inverse: Floats,
+    right_inverse: Floats, first: int, out: Floats,
+) -> None:  # fmt: skip
+    """The squares of cuts with `first`, first + 1, … rows on the left."""
     m = np.float64(n)
     for i in range(len(out)):
         d = (prefix[i] + before) * m - total * (np.float64(first) + i)
@@ -55,7 +110,7 @@ def squares(prefix, before, total, n, left_inverse, right_inverse, first, out):
 
 
 @kernel
-def largest(values):
+def largest(values: Floats) -> int:
     """The place of the first largest of numbers that are not negative."""
     bits = values.view(np.int64)  # in the same order, and their maximum vectorises
     most = np.int64(-1)
@@ -68,122 +123,109 @@ def largest(values):
 
 
 @kernel
-def largest_apart(values, order, rank):
-    """The same among cuts between different values; −1 if there is none."""
-    most, place = -1.0, -1
-    for i in range(len(values)):
-        if values[i] > most and rank[order[i]] != rank[order[i + 1]]:
-            most, place = values[i], i
-    return place
-
-
-@kernel
-def best_square(
-    order, known, rank, tied, prefix, total, n_before, before, least, inverse, backwards, room, best
-):
-    """The best cut by squares among `known` sorted rows, if it is better than `best`.
-
-    `n_before` rows with the sum `before` are on the left already.  Returns the square and
-    the number of known rows on the left, 0 if none is better.
-    """
-    n = len(order)
-    lo = max(least - n_before, 1)  # known rows on the left
-    hi = min(known, n - least - n_before)
-    if hi < lo:
+def largest_square(
+    j: int, start: int, end: int, known: int, tied: bool, orders: Rows, ranks: Rows, total: float,
+    n_before: int, before: float, least: int, reals: Floats, best: float,
+) -> tuple[float, int]:  # fmt: skip
+    """As `best_square` where rows are many, from the sums that `add_up` left."""
+    n = end - start
+    low = max(least - n_before, 1)  # known rows on the left
+    high = min(known, n - least - n_before)
+    if high < low:
         return best, 0
-    left = n_before + lo
-    gap = len(inverse) - 1 - n
-    found = room[: hi - lo + 1]
+    left = n_before + low
+    gap = reals.shape[1] - 1 - n
+    found = reals[ROOM, : high - low + 1]
     squares(
-        prefix[lo - 1 : hi], before, total, n, inverse[left:], backwards[gap + left :], left, found
-    )
+        reals[PREFIX, low - 1 : high], before, total, n, reals[INVERSE, left:],
+        reals[BACKWARDS, gap + left :], left, found,
+    )  # fmt: skip
     place = largest(found)
     if not found[place] > best:
         return best, 0
-    if tied:
-        # The cut after all known rows, with what is missing on the right, is always one.
-        last = np.int64(hi == known and known < n)
-        place = largest_apart(found[: len(found) - last], order[lo - 1 :], rank)
-        end = len(found) - 1
-        if last and (place < 0 or found[end] > found[place]):
-            place = end
-        if place < 0 or not found[place] > best:
-            return best, 0
-    return found[place], lo + place
+    if not tied:
+        return found[place], low + place
+    place = -1
+    for i in range(len(found)):
+        if found[i] > best:
+            at = start + low - 1 + i
+            # After all known rows, with what is missing on the right, is always a cut.
+            last = low + i == known
+            if last or ranks[j, orders[j, at]] != ranks[j, orders[j, at + 1]]:
+                best, place = found[i], i
+    return best, low + place if place >= 0 else 0
+
+
+# --- by other costs -----------------------------------------------------------------------------
 
 
 @kernel
-def times_log(x):
+def times_log(x: float) -> float:
     """x log₂ x, 0 at 0."""
     return x * np.log2(x) if x > 0 else 0.0
 
 
 @kernel
 def best_of_classes(
-    criterion, order, known, rank, tied, labels, weight, weighted, sums, start, n_before, left,
-    least, least_weight, inverse, logs, best,
-):  # fmt: skip
+    criterion: int, node: int, j: int, start: int, end: int, known: int, tied: bool,
+    weighted: bool, orders: Rows, ranks: Rows, labels: Labels, targets: Floats, facts: Floats,
+    n_before: int, least: int, least_weight: float, reals: Floats, table: Floats, best: float,
+) -> tuple[float, int]:  # fmt: skip
     """The best cut by Gini's index or entropy, the costs of both sides kept up row by row.
 
-    `start` holds the sums of the rows on the left before the first one.  Returns the decrease and
-    the number of known rows on the left, 0 if no cut is better than `best`.
+    The table holds the sums of the rows on the left before the first one, in line SIDES.  Returns
+    the decrease and the number of known rows on the left, 0 if no cut is better than `best`.
     """
-    n = len(order)
-    entropy = criterion == ENTROPY
+    n, entropy, sides = end - start, criterion == ENTROPY, len(table) + SIDES
     one = other = all_of = w_left = 0.0  # Σ c² or Σ c log c, on both sides and in the node
-    w_all = weight_of(criterion, sums)
-    for k in range(len(sums)):
-        a, b = start[k], sums[k] - start[k]
-        left[k] = a
+    w_all = facts[node, WEIGHT]
+    for k in range(table.shape[1]):
+        c = facts[node, SUMS + k]
+        a = table[sides, k]
+        table[sides + 1, k] = a
         w_left += a
-        if entropy:
-            one, other, all_of = (
-                one + times_log(a),
-                other + times_log(b),
-                all_of + times_log(sums[k]),
-            )
-        else:
-            one, other, all_of = one + a * a, other + b * b, all_of + sums[k] * sums[k]
-    common = all_of / w_all if not entropy else all_of - times_log(w_all)
+        one += times_log(a) if entropy else a * a
+        other += times_log(c - a) if entropy else (c - a) * (c - a)
+        all_of += times_log(c) if entropy else c * c
+    common = all_of - times_log(w_all) if entropy else all_of / w_all
     place = 0
     for i in range(known):
-        row = order[i]
-        k = labels[row]
-        a = left[k]
-        b = sums[k] - a
-        if weighted:
-            w = weight[row]
-            if entropy:
-                one += times_log(a + w) - times_log(a)
-                other += times_log(b - w) - times_log(b)
-        else:
-            w = 1.0
-            if entropy:
-                p, q = np.int64(a), np.int64(b)
-                one += logs[p + 1] - logs[p]
-                other += logs[q - 1] - logs[q]
+        row = orders[j, start + i]
+        k = np.int64(labels[row])
+        a = table[sides + 1, k]
+        b = facts[node, SUMS + k] - a
+        w = targets[ROW_WEIGHT, row] if weighted else 1.0
         if not entropy:
             one += w * (2 * a + w)
             other -= w * (2 * b - w)
-        left[k] = a + w
+        elif weighted:
+            one += times_log(a + w) - times_log(a)
+            other += times_log(b - w) - times_log(b)
+        else:
+            p, q = np.int64(a), np.int64(b)
+            one += reals[LOGS, p + 1] - reals[LOGS, p]
+            other += reals[LOGS, q - 1] - reals[LOGS, q]
+        table[sides + 1, k] = a + w
         w_left += w
-        n_left = n_before + i + 1
-        if n_left < least or n - n_left < least:
+        left = n_before + i + 1
+        right = n - left
+        if left < least or right < least:
             continue
-        if tied and i + 1 < known and rank[row] == rank[order[i + 1]]:
+        if tied and i + 1 < known and ranks[j, row] == ranks[j, orders[j, start + i + 1]]:
             continue
-        w_right = w_all - w_left
-        if weighted:
-            if w_left < least_weight or w_right < least_weight or not w_right > 0:
+        if not weighted:
+            if entropy:
+                found = one + other - reals[LOGS, left] - reals[LOGS, right] - common
+            else:
+                found = one * reals[INVERSE, left] + other * reals[INVERSE, right] - common
+        else:
+            w_right = w_all - w_left
+            if min(w_left, w_right) < least_weight or not w_right > 0:
                 continue
             if entropy:
                 found = one + other - times_log(w_left) - times_log(w_right) - common
             else:
                 found = one / w_left + other / w_right - common
-        elif entropy:
-            found = one + other - logs[n_left] - logs[n - n_left] - common
-        else:
-            found = one * inverse[n_left] + other * inverse[n - n_left] - common
         if found > best:
             best, place = found, i + 1
     return best, place
@@ -191,34 +233,35 @@ def best_of_classes(
 
 @kernel
 def best_by_cost(
-    criterion, order, known, rank, tied, labels, target, weight, sums, start, n_before, left, right,
-    least, least_weight, best,
-):  # fmt: skip
+    criterion: int, node: int, j: int, start: int, end: int, known: int, tied: bool, orders: Rows,
+    ranks: Rows, labels: Labels, targets: Floats, facts: Floats, n_before: int, least: int,
+    least_weight: float, table: Floats, best: float,
+) -> tuple[float, int]:  # fmt: skip
     """The best cut by any cost, that of both sides computed anew at each; as `best_of_classes`."""
-    n, classes = len(order), criterion < SQUARED_ERROR
-    w_all = weight_of(criterion, sums)
+    n, sides = end - start, len(table) + SIDES
+    left, right, sums = table[sides + 1], table[sides + 2], facts[node, SUMS:]
+    w_all = facts[node, WEIGHT]
     common = cost(criterion, sums, w_all)
     for k in range(len(sums)):
-        left[k] = start[k]
+        left[k] = table[sides, k]
     place = 0
     for i in range(known):
-        row = order[i]
-        w = weight[row]
-        if classes:
-            left[labels[row]] += w
+        row = orders[j, start + i]
+        if criterion < SQUARED_ERROR:
+            left[labels[row]] += targets[ROW_WEIGHT, row]
         else:
-            left[0] += w
-            left[1] += target[row]
+            left[0] += targets[ROW_WEIGHT, row]
+            left[1] += targets[ADDED, row]
         n_left = n_before + i + 1
         if n_left < least or n - n_left < least:
             continue
-        if tied and i + 1 < known and rank[row] == rank[order[i + 1]]:
+        if tied and i + 1 < known and ranks[j, row] == ranks[j, orders[j, start + i + 1]]:
             continue
         for k in range(len(sums)):
             right[k] = sums[k] - left[k]
         w_left = weight_of(criterion, left)
         w_right = w_all - w_left
-        if w_left < least_weight or w_right < least_weight or not w_right > 0:
+        if min(w_left, w_right) < least_weight or not w_right > 0:
             continue
         found = common - cost(criterion, left, w_left) - cost(criterion, right, w_right)
         if found > best:
@@ -226,34 +269,40 @@ def best_by_cost(
     return best, place
 
 
+# --- all of them --------------------------------------------------------------------------------
+
+
 @kernel
-def add_sums(criterion, rows, labels, target, weight, out):
-    """The sums of some rows."""
-    out[:] = 0.0
-    for i in range(len(rows)):
-        row = rows[i]
-        w = weight[row]
+def count_known(j: int, start: int, end: int, orders: Rows, ranks: Rows) -> int:
+    """How many rows of a node come before those whose cell is missing."""
+    while end > start and ranks[j, orders[j, end - 1]] == MISSING:
+        end -= 1
+    return end - start
+
+
+@kernel
+def add_sums(
+    criterion: int, line: int, start: int, end: int, orders: Rows, labels: Labels, targets: Floats,
+    out: Floats, to: int, first: int,
+) -> None:  # fmt: skip
+    """Write the sums of some rows of an order into a line of an array, from column `first` on."""
+    for k in range(first, out.shape[1]):
+        out[to, k] = 0.0
+    for i in range(start, end):
+        row = orders[line, i]
         if criterion < SQUARED_ERROR:
-            out[labels[row]] += w
+            out[to, first + np.int64(labels[row])] += targets[ROW_WEIGHT, row]
         else:
-            out[0] += w
-            out[1] += target[row]
-
-
-@kernel
-def count_known(order, rank):
-    """How many rows come before those whose cell is missing."""
-    known = len(order)
-    while known > 0 and rank[order[known - 1]] == MISSING:
-        known -= 1
-    return known
+            out[to, first] += targets[ROW_WEIGHT, row]
+            out[to, first + 1] += targets[ADDED, row]
 
 
 @kernel
 def best_sorted_cut(
-    criterion, order, known, rank, tied, labels, targets, weighted, sums, least, least_weight,
-    reals, sides, best,
-):  # fmt: skip
+    criterion: int, node: int, j: int, start: int, end: int, known: int, tied: bool,
+    weighted: bool, orders: Rows, ranks: Rows, labels: Labels, targets: Floats, facts: Floats,
+    least: int, least_weight: float, reals: Floats, table: Floats, best: float,
+) -> tuple[float, int, bool]:  # fmt: skip
     """The best cut of a node's rows sorted by a column, if it is better than `best`.
 
     The first `known` rows have a cell that is not missing.
@@ -265,40 +314,38 @@ def best_sorted_cut(
         Rows with a cell below the cut; 0 if no cut is better than `best`.
     missing_left : bool
     """
-    n = len(order)
-    added, weight = targets[ADDED], targets[ROW_WEIGHT]
-    prefix, inverse, logs = reals[PREFIX], reals[INVERSE], reals[LOGS]
-    start = sides[0]
-    start[:] = 0.0
-    two = (criterion == GINI and len(sums) == 2) or criterion == SQUARED_ERROR
-    by_squares = two and not weighted
-    factor = 2.0 / n if criterion == GINI else 1.0 / n
-    if by_squares:
-        if criterion == GINI:
-            prefix_of_labels(order[:known], labels, prefix)
-        else:
-            prefix_of_targets(order[:known], added, prefix)
+    n, sides, classes = end - start, len(table) + SIDES, criterion == GINI
+    two = (classes and table.shape[1] == 2) or criterion == SQUARED_ERROR
+    by_squares, few = two and not weighted, n <= FEW_ROWS
+    factor = 2.0 / n if classes else 1.0 / n
+    if by_squares and not few:
+        add_up(j, start, known, classes, orders, labels, targets, reals)
     place, missing_left = 0, False
     for turn in range(2 if known < n else 1):
-        n_before = 0
-        if turn == 1:
-            n_before = n - known
-            add_sums(criterion, order[known:], labels, added, weight, start)
-        if by_squares:
+        n_before = turn * (n - known)
+        add_sums(criterion, j, end - n_before, end, orders, labels, targets, table, sides, 0)
+        before, total = table[sides, 1], facts[node, SUMS + 1]
+        if by_squares and few:
             found, at = best_square(
-                order, known, rank, tied, prefix, sums[1], n_before, start[1], least, inverse,
-                reals[BACKWARDS], reals[ROOM], best / factor,
+                j, start, end, known, tied, classes, orders, ranks, labels, targets, total,
+                n_before, before, least, reals, best / factor,
             )  # fmt: skip
             found *= factor
-        elif criterion == GINI or criterion == ENTROPY:  # noqa: SIM109
+        elif by_squares:
+            found, at = largest_square(
+                j, start, end, known, tied, orders, ranks, total, n_before, before, least, reals,
+                best / factor,
+            )  # fmt: skip
+            found *= factor
+        elif criterion <= ENTROPY:
             found, at = best_of_classes(
-                criterion, order, known, rank, tied, labels, weight, weighted, sums, start,
-                n_before, sides[1], least, least_weight, inverse, logs, best,
+                criterion, node, j, start, end, known, tied, weighted, orders, ranks, labels,
+                targets, facts, n_before, least, least_weight, reals, table, best,
             )  # fmt: skip
         else:
             found, at = best_by_cost(
-                criterion, order, known, rank, tied, labels, added, weight, sums, start, n_before,
-                sides[1], sides[2], least, least_weight, best,
+                criterion, node, j, start, end, known, tied, orders, ranks, labels, targets, facts,
+                n_before, least, least_weight, table, best,
             )  # fmt: skip
         if at > 0:
             best, place, missing_left = found, at, turn == 1
