@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from suffice.fitting.files.decoding import checked
 from suffice.fitting.files.registry import find_record
+from suffice.sources.finite import NotFinite
 from suffice.trees.nodes.tree import TYPES, Tree
 from tests.trees.scikit_learns import as_tree, assert_same_nodes
 
@@ -93,6 +94,15 @@ def test_what_a_tree_says_of_itself_is_what_scikit_learns_says(cases, name):
 def test_rows_of_other_columns_are_refused(cases):
     for X in (np.ones((3, 5)), np.ones((300, 3)), np.ones(4)):
         with pytest.raises(ValueError, match="not of 4 columns"):
+            cases["classes"].tree.apply(X)
+
+
+@pytest.mark.parametrize("rows", [1, 300])
+def test_cells_out_of_range_are_refused(cases, rows):
+    for cell in (np.inf, -np.inf, 2e150):
+        X = np.zeros((rows, 4))
+        X[-1, 3] = cell
+        with pytest.raises(NotFinite):
             cases["classes"].tree.apply(X)
 
 
