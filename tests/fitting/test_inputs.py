@@ -13,12 +13,14 @@ import sklearn
 from scipy import sparse
 from sklearn import linear_model
 from sklearn.base import clone, is_regressor
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import suffice
 from suffice import LinearRegression, Ridge
+from suffice.sources.finite import NotFinite
 
 MODELS = [LinearRegression(), Ridge(alpha=0.5)]
 NAMES = ["a", "b", "c"]
@@ -351,3 +353,75 @@ def test_warm_and_cold_fits_agree(model, rows):
     model.fit(X[:50, :2], y[:50]).fit(X, np.column_stack([y, y])).fit(X, y, weight).fit(X, y)
     same_bits(model, fresh)
     assert set(vars(model)) == set(vars(fresh))
+
+
+ODD_QUERIES = {
+    "one axis": np.ones(3),
+    "three axes": np.ones((2, 3, 1)),
+    "no rows": np.ones((0, 3)),
+    "no columns": np.ones((2, 0)),
+    "other columns": np.ones((2, 4)),
+    "complex": np.ones((2, 3), complex),
+    "text": np.array([["a", "b", "c"]]),
+    "objects": np.array([[1, None, "x"]], dtype=object),
+    "dates": np.ones((2, 3), "datetime64[s]"),
+    "infinite": np.array([[1.0, np.inf, 2.0]]),
+    "missing": np.array([[1.0, np.nan, 2.0]]),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_QUERIES)
+def test_arrays_that_skip_validation_are_those_it_would_not_refuse(kind):
+    """Arrays of numbers go past scikit-learn's checks; every other one meets them as before."""
+    X = ODD_QUERIES[kind]
+    fitted = Ridge().fit(np.eye(3), np.arange(3.0))
+    theirs = linear_model.Ridge().fit(np.eye(3), np.arange(3.0))
+    with pytest.raises((ValueError, TypeError)) as expected:
+        theirs.predict(X)
+    with pytest.raises(type(expected.value)) as found:
+        fitted.predict(X)
+    assert str(found.value).split("\n")[0] == str(expected.value).split("\n")[0]
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i8", "u2", "?"])
+def test_numbers_of_any_type_and_layout_are_queries(dtype):
+    fitted = Ridge().fit(np.eye(3), np.arange(3.0))
+    X = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1], [1, 1, 0]], dtype)
+    expected = fitted.predict(X.tolist())
+    for given in (X, np.asfortranarray(X), X.repeat(2, axis=1)[:, ::2]):
+        np.testing.assert_allclose(fitted.predict(given), expected, rtol=1e-6)
+    with pytest.warns(UserWarning, match="valid feature names"):
+        Ridge().fit(pd.DataFrame(np.eye(3), columns=NAMES), np.arange(3.0)).predict(X)
+
+
+class ChecksItself(Ridge):
+    """Answers with the first column, and looks at the cells on that occasion."""
+
+    _answers_check_range = True
+
+    def predict(self, X):
+        def first(rows):
+            if not (np.abs(rows) <= 1e150).all():
+                raise NotFinite("too large", 0, len(rows))
+            return rows[:, 0]
+
+        return self._apply(X, first)
+
+
+@pytest.mark.parametrize("cell", [np.nan, np.inf, 1e200])
+def test_a_model_that_looks_for_cells_out_of_range_gives_the_same_errors(cell):
+    fitted, other = (kind().fit(np.eye(3), np.arange(3.0)) for kind in (ChecksItself, Ridge))
+    X = np.ones((5, 3))
+    np.testing.assert_array_equal(fitted.predict(X), np.ones(5))
+    X[3, 1] = cell
+    messages = []
+    for one in (fitted, other):
+        with pytest.raises(ValueError, match="Input X contains") as error:
+            one.predict(X)
+        messages.append(str(error.value).replace("ChecksItself", "Ridge"))
+    assert messages[0] == messages[1]
+
+
+def test_a_model_that_is_not_fitted_says_so():
+    with pytest.raises(NotFittedError):
+        Ridge().predict(np.eye(3))

@@ -14,6 +14,7 @@ from suffice.kernels.trees.prediction import (
     is_among,
     make_records,
 )
+from suffice.sources.finite import LARGEST
 
 NONE = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint32)
 
@@ -64,13 +65,13 @@ def leaves_together(X, tree):
     records, number = np.empty((len(tree[0]), 2)), np.empty(len(tree[0]), np.int32)
     make_records(*tree, records, number)
     out = np.full(len(X), -9)
-    find_leaves(X, records, number, out)
+    assert find_leaves(X, records, number, out) == (np.abs(X) > LARGEST).any()
     return out
 
 
 def leaves_one_by_one(X, tree, sets=NONE):
     out = np.full(len(X), -9)
-    find_leaves_one_by_one(X, *tree, *sets, out)
+    assert find_leaves_one_by_one(X, *tree, *sets, out) == (np.abs(X) > LARGEST).any()
     return out
 
 

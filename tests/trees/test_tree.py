@@ -10,8 +10,10 @@ import pytest
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+import suffice
 from suffice.fitting.files.decoding import checked
 from suffice.fitting.files.registry import find_record
+from suffice.sources.finite import NotFinite
 from suffice.trees.nodes.tree import TYPES, Tree
 from tests.trees.scikit_learns import as_tree, assert_same_nodes
 
@@ -93,6 +95,15 @@ def test_what_a_tree_says_of_itself_is_what_scikit_learns_says(cases, name):
 def test_rows_of_other_columns_are_refused(cases):
     for X in (np.ones((3, 5)), np.ones((300, 3)), np.ones(4)):
         with pytest.raises(ValueError, match="not of 4 columns"):
+            cases["classes"].tree.apply(X)
+
+
+@pytest.mark.parametrize("rows", [1, 300])
+def test_cells_out_of_range_are_refused(cases, rows):
+    for cell in (np.inf, -np.inf, 2e150):
+        X = np.zeros((rows, 4))
+        X[-1, 3] = cell
+        with pytest.raises(NotFinite):
             cases["classes"].tree.apply(X)
 
 
@@ -214,6 +225,17 @@ def test_what_a_file_holds_is_a_tree_or_an_error():
     for name, part, message in damaged_trees():
         with pytest.raises(ValueError, match=message):
             checked(Tree(**whole | {name: part}))
+
+
+def test_a_model_brings_its_tree_back_from_a_file(cases, tmp_path):
+    case = cases["classes"]
+    model = suffice.GaussianNB().fit(np.eye(4), [0, 1, 0, 1])
+    model.tree_ = case.tree
+    case.tree.apply(case.X)  # what is cached stays out of the file
+    model.save(tmp_path / "model")
+    again = suffice.load(tmp_path / "model").tree_
+    assert_same_nodes(again, case.theirs)
+    np.testing.assert_array_equal(again.apply(case.X), case.tree.apply(case.X))
 
 
 def test_trees_of_scikit_learns_are_sound(cases):

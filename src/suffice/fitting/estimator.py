@@ -11,6 +11,7 @@ import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -93,6 +94,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     _target_checks: dict[str, bool] = {"y_numeric": True, "multi_output": True}
     """What the target may be: arguments of scikit-learn's `validate_data`."""
+
+    _answers_check_range: ClassVar[bool] = False
+    """Whether what is applied to rows raises `NotFinite` where these are out of range: for models
+    that answer about as fast as rows can be read."""
 
     _shares_passes: ClassVar[bool] = True
     """Whether fits to several folds, or targets, gain from reading the rows together."""
@@ -292,7 +297,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             refuse_strangers(X)
             if isinstance(X, Source) or is_frame(X):
                 return self._apply_by_blocks(as_source(X), function)
-        return function(self._checked_queries(X))
+        X = self._shaped_queries(X)
+        if self._answers_check_range:
+            with suppress(NotFinite):  # then the check says where
+                return function(X)
+        return function(self._within_range(X))
 
     def _apply_by_blocks(
         self, source: Source, function: Callable[[Any], NDArray[Any]]
@@ -318,31 +327,37 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def _checked_queries(self, X: Any) -> Any:
         """Queries as an array, or a sparse one, of numbers within range."""
-        checks = {"accept_sparse": self._accepts_sparse(), "dtype": "numeric"}
-        if not self._are_plain_queries(X):
-            X = validate_data(self, X, reset=False, ensure_all_finite=False, **checks)
-        if X.shape[0] * X.shape[1] <= BLAS_ALONE:
-            fits = within_range(X)
-        else:
-            with one_blas_thread():  # its own threads would spin on after the check
-                fits = within_range(X)
-        if not fits:
-            missing = self._takes_missing()
-            finite = "allow-nan" if missing else True
-            check_array(X, ensure_all_finite=finite, estimator=self, input_name="X", **checks)
-            finite_rows(Block(X, None, None, 0), as_source(X), missing)
-        return X
+        return self._within_range(self._shaped_queries(X))
 
-    def _are_plain_queries(self, X: Any) -> bool:
-        """Whether `validate_data`, slower than many a row's answer, would find nothing to say."""
-        return (
+    def _shaped_queries(self, X: Any) -> Any:
+        """Queries as an array, or a sparse one, of the columns of the fit."""
+        if (
             type(X) is np.ndarray
             and X.ndim == 2
             and X.dtype.kind in "fiub"
             and X.size > 0
             and X.shape[1] == getattr(self, "n_features_in_", None)
             and "feature_names_in_" not in vars(self)
-        )
+        ):
+            return X  # `validate_data` would say nothing, and longer than many a row's answer takes
+        return validate_data(self, X, reset=False, ensure_all_finite=False, **self._query_checks())
+
+    def _within_range(self, X: Any) -> Any:
+        """The queries themselves; raise unless all are numbers in range."""
+        # BLAS's own threads would spin on after the check.
+        with one_blas_thread() if X.size > BLAS_ALONE else nullcontext():
+            fits = within_range(X)
+        if not fits:
+            missing = self._takes_missing()
+            finite = "allow-nan" if missing else True
+            check_array(
+                X, ensure_all_finite=finite, estimator=self, input_name="X", **self._query_checks()
+            )
+            finite_rows(Block(X, None, None, 0), as_source(X), missing)
+        return X
+
+    def _query_checks(self) -> dict[str, Any]:
+        return {"accept_sparse": self._accepts_sparse(), "dtype": "numeric"}
 
     def _check_scored(self, source: Source, y: Any, sample_weight: Any) -> None:
         """Raise unless the predictions of a source can be scored."""

@@ -7,7 +7,10 @@ drop out.  All that a test needs is one record of 16 bytes, and a node's childre
 
     θ (8 bytes)   2 j + [missing cells go to the left]   number of the left child
 
-A leaf is its own left child, with θ = ∞.  For a few rows records are not worth making, and in a
+A leaf is its own left child, with θ = ∞.  Cells are copied before they are asked for, and on that
+occasion looked at whether they are in range: else that would take another pass over the rows.
+
+For a few rows records are not worth making, and in a
 tree with categories a node asks one of two questions: there rows go down one by one.
 """
 
@@ -27,6 +30,9 @@ Bits = NDArray[np.uint32]
 ROWS, CELLS = 256, 1 << 14
 """The most rows that go down together, and about how many cells they may have: what is copied
 stays in the cache of a core."""
+
+LARGEST = 1e150
+"""The largest absolute value of a cell, as in `suffice.sources.finite`."""
 
 U = np.uint64
 """Places in arrays: without a sign the compiler need not ask whether they count from the end."""
@@ -66,9 +72,15 @@ def make_records(
     "const float64[:, ::1], const float64[:, ::1], const int32[::1], int64[::1]",
     "const float32[:, ::1], const float64[:, ::1], const int32[::1], int64[::1]",
 )
-def find_leaves(X: Floats, records: Floats, number: Nodes, out: Integers) -> None:
-    """Write the leaf of each row of X; the other arrays are those of `make_records`."""
-    n, columns = len(X), U(X.shape[1])
+def find_leaves(X: Floats, records: Floats, number: Nodes, out: Integers) -> bool:
+    """Write the leaf of each row of X; the other arrays are those of `make_records`.
+
+    Returns
+    -------
+    bool
+        Whether a cell is beyond `LARGEST`, or infinite.
+    """
+    n, columns, beyond = len(X), U(X.shape[1]), False
     most = max(16, min(ROWS, CELLS // max(X.shape[1], 1)))
     given, theta, integers = X.ravel(), records.ravel(), records.ravel().view(np.uint32)
     cells = np.empty(most * X.shape[1] + 1)  # a leaf asks for the first, even of no columns
@@ -78,6 +90,7 @@ def find_leaves(X: Floats, records: Floats, number: Nodes, out: Integers) -> Non
         # A copy in order is read ahead; the tests would ask here and there, and wait.
         for cell in range(U(rows) * columns):
             cells[cell] = given[U(start) * columns + cell]
+            beyond |= abs(cells[cell]) > LARGEST
         on_the_way = U(rows)
         for row in range(rows):
             node[row], active[row] = 0, row
@@ -95,6 +108,7 @@ def find_leaves(X: Floats, records: Floats, number: Nodes, out: Integers) -> Non
             on_the_way = stay
         for row in range(rows):
             out[start + row] = number[node[row]]
+    return beyond
 
 
 @kernel
@@ -114,10 +128,12 @@ def is_among(x: float, start: int, end: int, bits: Bits, otherwise: bool) -> boo
 def find_leaves_one_by_one(
     X: Floats, left: Nodes, right: Nodes, feature: Nodes, threshold: Floats, missing_left: Flags,
     category_start: Integers, category_end: Integers, category_bits: Bits, out: Integers,
-) -> None:  # fmt: skip
-    """Write the leaf of each row of X; for the arrays see `suffice.trees.nodes.tree.Tree`."""
-    has_categories = len(category_start) > 0
+) -> bool:  # fmt: skip
+    """The same from the arrays of a `suffice.trees.nodes.tree.Tree`."""
+    has_categories, beyond = len(category_start) > 0, False
     for i in range(len(X)):
+        for j in range(X.shape[1]):
+            beyond |= abs(X[i, j]) > LARGEST
         t = 0
         while left[t] >= 0:
             x, otherwise = X[i, feature[t]], missing_left[t] == 1
@@ -128,3 +144,4 @@ def find_leaves_one_by_one(
                 goes_left = otherwise if np.isnan(x) else x <= threshold[t]
             t = left[t] if goes_left else right[t]
         out[i] = t
+    return beyond

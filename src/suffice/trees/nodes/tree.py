@@ -23,6 +23,7 @@ from scipy.sparse import csr_matrix
 from suffice.fitting.files.registry import register
 from suffice.kernels.trees.prediction import find_leaves, find_leaves_one_by_one, make_records
 from suffice.numerics.cached import cached_property
+from suffice.sources.finite import NotFinite
 
 LEAF = -1
 """A child that is not there."""
@@ -179,6 +180,11 @@ class Tree:
         ----------
         X : float array of shape (rows, columns)
             Categories as numbers; NaN, or −1 for a category, where a cell is missing.
+
+        Raises
+        ------
+        NotFinite
+            If a cell is infinite or beyond what models take.
         """
         X = np.asarray(X)
         X = np.ascontiguousarray(X, np.float32 if X.dtype == np.float32 else np.float64)
@@ -186,13 +192,15 @@ class Tree:
             raise ValueError(f"rows of shape {X.shape} are not of {self.n_features} columns")
         leaves = np.empty(len(X), np.int64)
         if len(self.category_start) == 0 and len(X) >= TOGETHER:
-            find_leaves(X, *self._records, leaves)
+            beyond = find_leaves(X, *self._records, leaves)
         else:
-            find_leaves_one_by_one(
+            beyond = find_leaves_one_by_one(
                 X.astype(np.float64, copy=False), self.children_left, self.children_right,
                 self.feature, self.threshold, self.missing_go_to_left, self.category_start,
                 self._category_end, self.category_bits, leaves,
             )  # fmt: skip
+        if beyond:
+            raise NotFinite("infinity or a value too large", 0, len(X))
         return leaves
 
     @cached_property
