@@ -81,7 +81,8 @@ def _cuts_of(
     tries = allowed.sum(axis=0)
     if not tries.any():
         return
-    bits = bits_of_sides(cases.labels[rows][order], each, cases.n_classes)
+    labels, n_classes = cases.labels_of(rows)
+    bits = bits_of_sides(labels[order], each, n_classes)
     gains = np.where(allowed, (bits[-1] - bits) / total, -np.inf)
     gains -= np.log2(np.maximum(tries, 1)) / total
     for c in np.flatnonzero(tries):
