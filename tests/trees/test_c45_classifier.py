@@ -395,6 +395,8 @@ def test_cross_validation_knows_categories_by_their_types():
     ours = suffice.cross_validate(C45Classifier(), frame, y, cv=folds)
     theirs = cross_val_score(C45Classifier(), frame, y, cv=folds)
     np.testing.assert_allclose(ours["test_score"], theirs)
+    parts = suffice.OneVsRest(C45Classifier()).fit(frame, np.arange(len(y)) % 3).estimators_
+    assert all(part.is_categorical_.tolist() == [True, False, False, False] for part in parts)
 
 
 def test_saved_and_pickled(tmp_path):

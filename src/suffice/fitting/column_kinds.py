@@ -13,6 +13,7 @@ import numpy as np
 
 from suffice.fitting.categories import is_missing
 from suffice.sources import ArraySource, ColumnsSource, FileSource, FrameSource, Source
+from suffice.sources.derived.relabelled import RelabelledSource
 from suffice.sources.derived.subset import SubsetSource
 from suffice.sources.files.schema import read_header
 from suffice.sources.memory.frames import is_frame, reader_of
@@ -33,7 +34,7 @@ def categorical_columns(source: Source, X: Any = None) -> tuple[bool, ...]:
     if is_frame(X):
         reader = reader_of(X)
         return _by_type([reader.type_name(j) for j in range(source.n_columns)], reader.kinds)
-    while isinstance(source, SubsetSource):
+    while isinstance(source, SubsetSource | RelabelledSource):
         source = source.source
     if hasattr(source, "categorical"):
         return tuple(source.categorical)

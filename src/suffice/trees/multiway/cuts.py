@@ -81,7 +81,8 @@ def _cuts_of(
     tries = allowed.sum(axis=0)
     if not tries.any():
         return
-    bits = bits_of_sides(cases.labels[rows][order], each, cases.n_classes)
+    labels, n_classes = cases.labels_of(rows)
+    bits = bits_of_sides(labels[order], each, n_classes)
     gains = np.where(allowed, (bits[-1] - bits) / total, -np.inf)
     gains -= np.log2(np.maximum(tries, 1)) / total
     for c in np.flatnonzero(tries):
@@ -120,15 +121,15 @@ def bits_of_sides(labels: Codes, weight: Floats, n_classes: int) -> Floats:
     grouped = np.argsort(own, axis=0, kind="stable")
     group = np.take_along_axis(own, grouped, axis=0)
     running = np.cumsum(np.take_along_axis(weight, grouped, axis=0), axis=0)
-    before = whole.reshape(-1, n_classes)
-    before = (np.cumsum(before, axis=1) - before).ravel()
+    of_columns = whole.reshape(-1, n_classes)
+    before = (np.cumsum(of_columns, axis=1) - of_columns).ravel()
     low = np.empty(weight.shape)
     np.put_along_axis(low, grouped, running - before[group], axis=0)
     high = np.maximum(whole[own] - low, 0.0)
     sums = xlog2x(low) - xlog2x(np.maximum(low - weight, 0.0))
     sums += xlog2x(high) - xlog2x(high + weight)
     size = np.cumsum(weight, axis=0)
-    inside = np.cumsum(sums, axis=0) + xlog2x(whole).reshape(-1, n_classes).sum(axis=1)
+    inside = np.cumsum(sums, axis=0) + xlog2x(of_columns).sum(axis=1)
     return np.asarray(xlog2x(size) + xlog2x(np.maximum(size[-1] - size, 0.0)) - inside)
 
 

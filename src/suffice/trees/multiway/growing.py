@@ -57,6 +57,7 @@ class ClassTables(NamedTuple):
     columns : int array of shape (splits,)
         Those that have a value at all.
     table : array of shape (values, classes)
+        Classes may be left out that no row has.
     starts : int array of shape (splits,)
     missing : array of shape (splits,)
         Weight of the rows without a value.
@@ -104,28 +105,36 @@ class Cases:
         counts: Any = np.bincount(self.labels[rows], weight, self.n_classes)
         return MultiwayNode(counts)
 
+    def labels_of(self, rows: Codes) -> tuple[Codes, int]:
+        """The labels of some rows and how many there may be: of few rows, those that occur."""
+        if self.n_classes <= len(rows):
+            return self.labels[rows], self.n_classes
+        occur, labels = np.unique(self.labels[rows], return_inverse=True)
+        return labels, len(occur)
+
     def tables(self, rows: Codes, weight: Floats, columns: Codes) -> ClassTables:
         """Classes by values of columns of categories, for some rows."""
         cells = self.cells[rows[:, None], columns]
         known = ~np.isnan(cells)
         first = np.cumsum(self.n_values[columns]) - self.n_values[columns]
         value = (np.where(known, cells, 0.0).astype(np.int64) + first)[known]
-        label = np.broadcast_to(self.labels[rows, None], cells.shape)[known]
+        labels, n_classes = self.labels_of(rows)
+        label = np.broadcast_to(labels[:, None], cells.shape)[known]
         each = np.broadcast_to(weight[:, None], cells.shape)
         # A table of all values where that is small; else of those that occur, which takes a sort.
         size = int(self.n_values[columns].sum())
-        if size * self.n_classes <= 4 * cells.size + 1024:
+        if size * n_classes <= 4 * cells.size + 1024:
             occurs = np.bincount(value, minlength=size) > 0
             occur, place = np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[value]
         else:
             occur, place = np.unique(value, return_inverse=True)
-        key = place * self.n_classes + label
-        table: Any = np.bincount(key, each[known], len(occur) * self.n_classes)
+        key = place * n_classes + label
+        table: Any = np.bincount(key, each[known], len(occur) * n_classes)
         owner = np.searchsorted(first, occur, side="right") - 1
         starts = np.flatnonzero(np.diff(owner, prepend=-1))
         there = owner[starts]
         missing = np.where(known, 0.0, each).sum(axis=0)[there]
-        return ClassTables(columns[there], table.reshape(-1, self.n_classes), starts, missing)
+        return ClassTables(columns[there], table.reshape(-1, n_classes), starts, missing)
 
     def branches(
         self, node: MultiwayNode, rows: Codes, weight: Floats
