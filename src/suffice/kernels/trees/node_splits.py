@@ -60,7 +60,7 @@ Integers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 
-@kernel
+@kernel(inline=True)
 def split_of_order(
     node: int, j: int, settings: Integers, amounts: Floats, column: Integers, orders: Rows,
     ranks: Rows, labels: Labels, targets: Floats, nodes: Integers, facts: Floats, reals: Floats,
