@@ -8,8 +8,10 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+import suffice
 from suffice import scan
 from suffice.engines.passes import reduce
 from suffice.engines.sweep import keep, sweep
@@ -195,6 +197,44 @@ def test_more_of_scikit_learns_trees(file, small_blocks):
     peer = DecisionTreeRegressor(criterion="poisson", max_depth=5, random_state=0)
     model = StreamTree("poisson", max_depth=5).fit(as_source(X, targets["count"]))
     assert_same_tree(model.tree_, peer.fit(X, targets["count"]).tree_)
+
+
+def test_the_estimators_say_which_and_agree(file, small_blocks):
+    binned, exact = (
+        suffice.DecisionTreeClassifier(max_depth=6, random_state=0, max_bins=bins).fit(
+            features(file, "label", "weight")
+        )
+        for bins in (255, None)
+    )
+    assert_same_tree(binned.tree_, exact.tree_)
+    assert "histograms: every cut between two values" in binned.certificate_.path
+    assert binned.trace_.step[:2] == ("overview", "bins")
+    few = suffice.DecisionTreeRegressor(max_depth=6, max_bins=31).fit(features(file, "number"))
+    assert "two bins, at most 31 a column" in few.certificate_.path
+    assert few.certificate_.holds
+    X, targets = table()
+    exact = DecisionTreeRegressor(max_depth=6, random_state=0).fit(X, targets["number"])
+    score = few.score(features(file, "number"))
+    assert score > 0.97 * exact.score(X, targets["number"])
+
+
+def test_folds_grow_the_trees_of_their_own_rows(file, small_blocks):
+    source = features(file, "label")
+    model = suffice.DecisionTreeClassifier(max_depth=5, random_state=0, max_bins=255)
+    found = suffice.cross_validate(model, source, cv=3)
+    exact = suffice.cross_validate(clone(model).set_params(max_bins=None), source, cv=3)
+    assert np.array_equal(found["test_score"], exact["test_score"])
+
+
+def test_classes_of_weight_zero_are_not_there(small_blocks):
+    X, targets = table(1500)
+    y = targets["label"]
+    weights = np.array([1.0, 0.0, 1.0])
+    tree = StreamTree("gini", class_weight=weights, max_depth=4).fit(as_source(X, y)).tree_
+    assert tree.n_node_samples[0] == np.count_nonzero(y != 1)
+    assert tree.value[:, 0, 1].max() == 0
+    with pytest.raises(ValueError, match="weight zero"):
+        StreamTree("gini", class_weight=np.zeros(3)).fit(as_source(X, y))
 
 
 # --- all splits ------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ class Regressor(RegressorMixin):
         model._check_scored(X, y, sample_weight)
 
         def summarize(block: Block) -> Moments:
-            block = finite_rows(block, X)
+            block = finite_rows(block, X, model._takes_missing())
             true = as_columns(block.y)
             residual = true - as_columns(model._predicted(block.X))
             return Moments.summarize(np.hstack([true, residual]), None, block.weight)

@@ -118,6 +118,8 @@ def scheme_of(overview: Overview, settings: Settings, class_weight: Array | None
             raise ValueError(f"{len(labels):,} classes are more than a tree can tell apart")
         if class_weight is not None:
             weight = float(overview.class_weight @ class_weight)
+            if not weight > 0:
+                raise ValueError(NOTHING)
         coding = Coding(bins, labels, 0.0)
         units = (unit_of(weight), 1.0, 1.0)
         return Scheme(settings.criterion, coding, len(labels), alike, class_weight, units)

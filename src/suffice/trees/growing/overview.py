@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from suffice.fitting.categories import is_missing
 from suffice.fitting.classification import labels_of
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Columns
@@ -27,9 +26,10 @@ from suffice.statistics.base import present
 from suffice.statistics.counts.distinct import distinct, locate
 from suffice.statistics.counts.labels import coded, united
 from suffice.statistics.counts.values import joined_values
+from suffice.trees.growing.columns import MOST_CATEGORIES
+from suffice.trees.nodes.cells import categories_of
 
 MOST_BINS = 255
-MOST_CATEGORIES = 65_000
 
 SAMPLED_ROWS, SAMPLED_CELLS = 200_000, 1 << 23
 """The most rows of a sample, and cells where columns are many (64 MB)."""
@@ -191,8 +191,9 @@ class Look:
         values: list[Any] = [None] * len(columns)
         for place, j in enumerate(numbers):
             values[j] = few_numbers(rows[:, place], self.max_bins)
-        for j in set(range(len(columns))) - set(numbers):
-            values[j] = self.united(j, [categories_of(columns[j])])
+        for j, found in enumerate(categories_of(X, np.array(self.categorical, np.bool_))):
+            if self.categorical[j]:
+                values[j] = self.united(j, [found])
         labels, class_weight, target = None, np.zeros(0), np.zeros(4)
         w = np.ones(len(bits)) if weight is None else weight
         if len(bits) and self.classify:
@@ -217,7 +218,7 @@ class Look:
         if self.categorical[column] and len(values) > MOST_CATEGORIES:
             raise ValueError(
                 f"{self.names[column]} has more than {MOST_CATEGORIES:,} categories: leave it out, "
-                "or pass numbers that are none"
+                "or group them"
             )
         return values if self.categorical[column] or len(values) <= self.max_bins else None
 
@@ -251,9 +252,3 @@ def few_numbers(column: Array, most: int) -> NDArray[Any] | None:
         if len(found) > most:
             return None
     return found
-
-
-def categories_of(column: NDArray[Any]) -> NDArray[Any]:
-    """The distinct values of a column of categories, the missing left out."""
-    values = distinct(column).values
-    return values[[not is_missing(value) for value in values.tolist()]] if len(values) else values

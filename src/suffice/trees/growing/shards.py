@@ -60,17 +60,18 @@ class Scheme:
     def start(self, shard: Shard) -> Held:
         """What a fit keeps beside the rows of a shard before the first split."""
         weight, moment = np.empty(0), np.empty(0)
+        there = np.arange(shard.n_rows) if shard.weight is None else np.flatnonzero(shard.weight)
         if not self.alike:
-            weight = np.ones(shard.n_rows) if shard.weight is None else shard.weight
+            given = np.ones(shard.n_rows) if shard.weight is None else shard.weight
             if self.class_weight is not None:
-                weight = weight * self.class_weight[shard.columns["label"]]
-            exact = np.empty(shard.n_rows)
-            round_products(np.ascontiguousarray(weight), np.empty(0), self.units[0], exact)
-            weight = np.maximum(exact, self.units[0])
+                given = given * self.class_weight[shard.columns["label"]]
+                there = np.flatnonzero(given)
+            weight = np.empty(shard.n_rows)
+            round_products(np.ascontiguousarray(given), np.empty(0), self.units[0], weight)
+            np.maximum(weight, self.units[0], out=weight)  # what is there must not vanish
         if "target" in shard.columns:
             moment = np.empty(shard.n_rows)
             round_products(shard.columns["target"], weight, self.units[1], moment)
-        there = np.arange(shard.n_rows) if shard.weight is None else np.flatnonzero(shard.weight)
         ends = np.array([len(there)])
         return Held(there.astype(np.int32), np.array([0]), ends, weight, moment)
 
