@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import pytest
@@ -58,10 +58,13 @@ def pytest_configure(config: pytest.Config) -> None:
     swap()
 
 
-def lines(listed: Mapping[str, Sequence[str]]) -> Iterator[tuple[re.Pattern[str], str]]:
-    for reason, patterns in listed.items():
-        for pattern in patterns:
-            yield re.compile(re.escape(pattern).replace(r"\*", ".*")), reason
+def line_of(test: str, lines: Sequence[trees.Line]) -> trees.Line | None:
+    """The first line that lists a test."""
+    for line in lines:
+        for pattern in line.tests:
+            if re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), test):
+                return line
+    return None
 
 
 def identity(item: pytest.Item) -> str:
@@ -74,13 +77,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name in ("CLF_TREES", "REG_TREES", "ALL_TREES"):
             for extra in ("ExtraTreeClassifier", "ExtraTreeRegressor"):
                 getattr(module, name, {}).pop(extra, None)  # tests that loop over all trees
-    skip = [(pattern, pytest.mark.skip(reason=why)) for pattern, why in lines(trees.LEFT_OUT)]
-    fail = [
-        (pattern, pytest.mark.xfail(reason=why, strict=True))
-        for pattern, why in lines(trees.DIFFERENT)
-    ]
     for item in items:
-        for pattern, mark in (*skip, *fail):
-            if pattern.fullmatch(identity(item)):
-                item.add_marker(mark)
-                break
+        if left_out := line_of(identity(item), trees.LEFT_OUT):
+            item.add_marker(pytest.mark.skip(reason=left_out.reason))
+        elif different := line_of(identity(item), trees.DIFFERENT):
+            item.add_marker(pytest.mark.xfail(reason=different.reason, strict=True))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A listed test has failed as it was told to, or for a reason that the list does not know."""
+    report = yield
+    line = line_of(identity(item), trees.DIFFERENT)
+    if line and call.excinfo and hasattr(report, "wasxfail"):
+        told = re.search(line.says, str(call.excinfo.value))
+        if not told:
+            del report.wasxfail
+            report.outcome = "failed"
+            report.longrepr = item.repr_failure(call.excinfo)
+    return report
