@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test long lint format bench docs clean
+.PHONY: help demo test long peers lint format bench docs clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -33,6 +33,9 @@ test: lint $(STAMPS)/test  ## lint, then the tests, the doctests, and the kernel
 long: $(STAMPS)/test  ## the tests with whole products of options, and with many more random examples
 	$(RUN) -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal \
 		--long --hypothesis-profile long tests $(ARGS)
+
+peers: $(STAMPS)/test  ## scikit-learn's own tests for trees, on the trees of this library
+	$(RUN) -m peers $(ARGS)
 
 lint: $(STAMPS)/lint  ## ruff, mypy, and the direction of the imports
 	$(RUN) -m ruff check .
@@ -53,7 +56,7 @@ docs: $(STAMPS)/docs  ## write the catalogue page and build the documentation in
 	$(RUN) -m mkdocs build --strict --quiet
 
 clean:  ## remove everything that the other targets made
-	rm -rf $(VENV) site build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) site build dist benchmarks/.data .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # pip appears when the environment is complete, so an interrupted creation is repeated.

@@ -38,6 +38,8 @@ from benchmarks import (
     selection,
     starts,
     text,
+    tree_growth,
+    trees,
 )
 from benchmarks.harness import Failure, Options, Result, Row, Table, in_fresh_process
 from benchmarks.report import cells, document, grid
@@ -54,6 +56,7 @@ ROWS: tuple[Row, ...] = (
     *naive_bayes.ROWS,
     *density.ROWS,
     *neighbors.ROWS,
+    *trees.ROWS,
     *text.ROWS,
     *ensembles.ROWS,
     *glm.ROWS,
@@ -66,6 +69,7 @@ ROWS: tuple[Row, ...] = (
     parquet.ROW,
     digits.ROW,
     growth.ROW,
+    tree_growth.ROW,
     starts.ROW,
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from benchmarks.harness import OURS, Bar, Failure, Figures, Line, Result, Table, cores
@@ -21,6 +21,7 @@ PACKAGES = (
     "scikit-learn-intelex",
     "statsmodels",
     "cvmatrix",
+    "snapml",
 )
 
 HEADS = ("work", "ours", "peers", "ratio", "bar", "met?", "agreement", "measured")
@@ -71,7 +72,7 @@ def _earlier_sections(document: str) -> dict[str, str]:
 
 
 def environment() -> str:
-    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    versions = ", ".join(filter(None, map(named_version, PACKAGES)))
     return "\n".join(
         (
             f"- Date: {today()}",
@@ -80,6 +81,14 @@ def environment() -> str:
             "- To run it again: `make bench`, or `python -m benchmarks --only ridge` for a part",
         )
     )
+
+
+def named_version(package: str) -> str:
+    """Nothing where a package has no wheel for this system."""
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        return ""
 
 
 def processor() -> str:
@@ -121,7 +130,7 @@ def today() -> str:
 def figures(line: Line, name: str) -> str:
     values: Figures = line.figures[name]
     if line.unit == "B":
-        return f"{values.worst / 1e6:,.0f} MB"
+        return f"{values.worst / 1e6:,.{0 if values.worst > 1e7 else 2}f} MB"
     if len(values.values) == 1:
         return f"{duration(values.best)} (once)"
     return f"{duration(values.best)} ({duration(values.median)})"

@@ -1,0 +1,1 @@
+"""Test files of other projects, run on the classes of this one."""
