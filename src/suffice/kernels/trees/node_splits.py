@@ -10,6 +10,7 @@ import numpy as np
 
 from suffice.kernels.compiler.compile import kernel
 from suffice.kernels.trees.absolute_error import absolute_costs
+from suffice.kernels.trees.absolute_subsets import best_absolute_subset
 from suffice.kernels.trees.criteria import ABSOLUTE_ERROR, SQUARED_ERROR, cost
 from suffice.kernels.trees.cuts import best_cut, best_subset
 from suffice.kernels.trees.layout import (
@@ -197,15 +198,27 @@ def split_of_categories(
             n += 1
         add_row(mine[i], slots[one], criterion, labels, targets, table)
         counts[slots[one]] += 1
+    by_target, group = orders[BY_TARGET, nodes[node, START] : nodes[node, STOP]], orders[BUFFER]
+    if criterion == ABSOLUTE_ERROR:
+        for i in range(len(mine)):
+            one = np.int64(code[by_target[i]])
+            group[i] = n if one == column[j, BINS] else slots[one]
     for line in range(n):
         slots[present[line]] = -1
     if n + (n_missing > 0) < 2:
         return False
-    found, to_left = best_subset(
-        criterion, table[:n], counts[:n], sums, table[MISSING_SUMS], n_missing, len(mine),
-        settings[MIN_LEAF], amounts[MIN_WEIGHT], lists[BIN_ORDER], table[SIDES:], side[:n],
-    )  # fmt: skip
-    decrease = cost(criterion, sums, facts[node, WEIGHT]) - found
+    if criterion == ABSOLUTE_ERROR:
+        found, to_left = best_absolute_subset(
+            group[: len(mine)], by_target, targets[TARGET], targets[ROW_WEIGHT], counts, n,
+            n_missing, settings[MIN_LEAF], amounts[MIN_WEIGHT], table, table[SIDES:], side,
+        )  # fmt: skip
+        decrease = facts[node, WEIGHT] * facts[node, IMPURITY] - found
+    else:
+        found, to_left = best_subset(
+            criterion, table[:n], counts[:n], sums, table[MISSING_SUMS], n_missing, len(mine),
+            settings[MIN_LEAF], amounts[MIN_WEIGHT], lists[BIN_ORDER], table[SIDES:], side[:n],
+        )  # fmt: skip
+        decrease = cost(criterion, sums, facts[node, WEIGHT]) - found
     if keep:
         first, words = settings[N_WORDS], (column[j, BINS] + 31) // 32
         write_set(present[:n], side, to_left, sets[first : first + words])
