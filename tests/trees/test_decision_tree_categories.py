@@ -95,11 +95,13 @@ def test_classes_that_hold_two_categories_each(max_leaf_nodes):
     check_tree(model.tree_, Table.of(frame), Target(classes, np.ones(48), "gini", 4))
 
 
-def test_leaves_of_several_rows():
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("criterion", [*CLASSIFICATION, *REGRESSION])
+def test_leaves_of_several_rows(criterion, classes):
     rng = np.random.default_rng(2)
     frame, score = frame_of(rng, (5, 7), 80, gaps=0.1)
     limits = {"min_samples_leaf": 6}
-    found = grown("gini", frame, score, np.ones(80), 3, **limits)
+    found = grown(criterion, frame, score, np.ones(80), classes, **limits)
     check_tree(*_tree_first(*found), **limits)
 
 

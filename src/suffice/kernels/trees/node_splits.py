@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from suffice.kernels.compiler.compile import kernel
 from suffice.kernels.trees.absolute_error import absolute_costs
+from suffice.kernels.trees.absolute_subsets import best_absolute_subset
 from suffice.kernels.trees.criteria import ABSOLUTE_ERROR, SQUARED_ERROR, cost
 from suffice.kernels.trees.cuts import best_cut, best_subset
 from suffice.kernels.trees.layout import (
@@ -220,16 +221,29 @@ def split_of_categories(
             n += 1
         add_row(row, criterion, line, labels, targets, table)
         lists[COUNTS, line] += 1
+    if criterion == ABSOLUTE_ERROR:
+        for i in range(start, end):
+            code = np.int64(codes[j, orders[BY_TARGET, i]])
+            known = code != column[j, BINS]
+            orders[BUFFER, i - start] = lists[SLOTS, code] if known else n
     for line in range(n):
         lists[SLOTS, lists[PRESENT, line]] = -1
     if n + (n_missing > 0) < 2:
         return False
-    sums = facts[node, SUMS:]
-    found, to_left = best_subset(
-        criterion, table[:n], lists[COUNTS, :n], sums, table[unknown], n_missing, end - start,
-        settings[MIN_LEAF], amounts[MIN_WEIGHT], lists[BIN_ORDER], table[SIDES:], side[:n],
-    )  # fmt: skip
-    decrease = cost(criterion, sums, facts[node, WEIGHT]) - found
+    if criterion == ABSOLUTE_ERROR:
+        found, to_left = best_absolute_subset(
+            orders[BUFFER, : end - start], orders[BY_TARGET, start:end], targets[TARGET],
+            targets[ROW_WEIGHT], lists[COUNTS], n, n_missing, settings[MIN_LEAF],
+            amounts[MIN_WEIGHT], table, table[SIDES:], side,
+        )  # fmt: skip
+        decrease = facts[node, WEIGHT] * facts[node, IMPURITY] - found
+    else:
+        sums = facts[node, SUMS:]
+        found, to_left = best_subset(
+            criterion, table[:n], lists[COUNTS, :n], sums, table[unknown], n_missing, end - start,
+            settings[MIN_LEAF], amounts[MIN_WEIGHT], lists[BIN_ORDER], table[SIDES:], side[:n],
+        )  # fmt: skip
+        decrease = cost(criterion, sums, facts[node, WEIGHT]) - found
     if keep:
         words = (column[j, BINS] + 31) // 32
         nodes[node, SET] = settings[N_WORDS]
