@@ -97,6 +97,7 @@ class TreeModel(Estimator):
     monotonic_cst: Any
 
     _takes_text = True
+    _answers_check_range = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "min_samples_split": [
@@ -204,7 +205,7 @@ class TreeModel(Estimator):
         )
         self.n_outputs_ = 1
         self.max_features_ = columns_drawn(self.max_features, self.n_features_in_)
-        self._seed = int(check_random_state(self.random_state).randint(1 << 31))
+        self._seed = seed_of(self.random_state, self.max_features_ < self.n_features_in_)
         validation = None
         if self.prune is not None:
             source, validation = self._split(source)
@@ -273,9 +274,11 @@ class TreeModel(Estimator):
         cells, y, weight = sample
         each = np.ones(len(y)) if weight is None else weight
         n_classes = self._n_classes()
-        factor = self._class_weights(np.bincount(y, each, n_classes) if n_classes else each)
+        total = np.bincount(y, each, n_classes).astype(np.float64) if n_classes else each
+        factor = self._class_weights(total)
         if factor is None:
-            return sample
+            # Weights of 1 are none: the same formulas make the same choice between equal splits.
+            return sample if (each != 1).any() else Sample(cells, y, None)
         weight = each * factor[y]
         there = weight > 0
         return Sample(cells[there], y[there], weight[there])
@@ -420,6 +423,13 @@ class TreeModel(Estimator):
         """
         check_is_fitted(self)
         return self.tree_.compute_feature_importances()
+
+
+def seed_of(random_state: Any, draws: bool) -> int:
+    """The seed of a tree; without one, a tree that draws no columns is still the same each time."""
+    if random_state is None and not draws:
+        return 0
+    return int(check_random_state(random_state).randint(1 << 31))
 
 
 def reading(

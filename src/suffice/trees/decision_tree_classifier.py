@@ -193,5 +193,4 @@ class DecisionTreeClassifier(Classifier, TreeModel):
             return np.log(self._values(rows))
 
     def _predicted(self, rows: Any) -> NDArray[Any]:
-        largest = self.tree_.value[:, 0].argmax(axis=1)
-        return self.classes_[largest[self.tree_.apply(self._cells(rows))]]
+        return self.classes_[self.tree_.majority[self.tree_.apply(self._cells(rows))]]

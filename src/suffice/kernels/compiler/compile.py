@@ -148,9 +148,7 @@ class Kernel(Generic[P, R]):
             import numba
 
             fast = _ANY_ORDER if self.any_order else False
-            dispatcher = numba.jit(
-                self.python, fastmath=fast, forceinline=self.inline, **_OPTIONS
-            )
+            dispatcher = numba.jit(self.python, fastmath=fast, forceinline=self.inline, **_OPTIONS)
             dispatcher._cache = _DispatcherCache(self)
             self._dispatcher = dispatcher  # before compiling: a kernel may call itself
             try:

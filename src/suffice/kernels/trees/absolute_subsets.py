@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.kernels.compiler.compile import kernel
-from suffice.kernels.trees.cuts import MOST_ENUMERATED
+from suffice.kernels.trees.cuts import MOST_ENUMERATED, sort_by
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -60,13 +60,17 @@ def best_absolute_subset(
     """
     m, groups = len(by_target), n + (n_missing > 0)
     middle = target[by_target[m // 2]]  # differences from it lose no digits
-    table[:groups] = 0.0
+    for g in range(groups):
+        table[g, 0] = table[g, 1] = 0.0
     for i in range(m):
         w = weight[by_target[i]]
         table[group[i], 0] += w
         table[group[i], 1] += w * (target[by_target[i]] - middle)
     counts[n] = n_missing
-    along = np.argsort(table[:groups, 1] / table[:groups, 0])
+    means, along = np.empty(groups), np.arange(groups)
+    for g in range(groups):
+        means[g] = table[g, 1] / table[g, 0]
+    sort_by(means, along, np.arange(groups))
     ways = groups - 1 + groups * (groups - n + 1)
     if n <= MOST_ENUMERATED:
         ways = (1 << (groups - 1)) - 1
@@ -74,7 +78,8 @@ def best_absolute_subset(
     for way in range(ways):
         mark(way, n, groups, along, goes_left)
         n_left = 0
-        room[:] = 0.0
+        for k in range(5):
+            room[k, 0] = room[k, 1] = 0.0
         for g in range(groups):
             n_left += counts[g] * goes_left[g]
             room[0, goes_left[g]] += table[g, 0]
@@ -96,7 +101,8 @@ def best_absolute_subset(
 @kernel
 def mark(way: int, n: int, groups: int, along: Integers, goes_left: Bytes) -> None:
     """Mark the categories that go to the left in one of the ways that are tried."""
-    goes_left[:groups] = 0
+    for g in range(groups):
+        goes_left[g] = 0
     if n <= MOST_ENUMERATED:  # the last one stays on the right
         for g in range(groups - 1):
             goes_left[g] = (way + 1) >> g & 1

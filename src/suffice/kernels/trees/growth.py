@@ -12,16 +12,16 @@ column that does not vary in a node does not below it either, and is not looked 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.kernels.compiler.compile import kernel
 from suffice.kernels.trees.absolute_error import median_and_cost
+from suffice.kernels.trees.category_splits import split_of_categories
 from suffice.kernels.trees.criteria import ABSOLUTE_ERROR, POISSON, SQUARED_ERROR, cost, weight_of
 from suffice.kernels.trees.layout import (
     ALL_WEIGHT,
+    ASKED,
     BINS,
     BY_TARGET,
     CATEGORIES,
@@ -53,6 +53,8 @@ from suffice.kernels.trees.layout import (
     N_SEEN,
     N_WAITING,
     N_WORDS,
+    PATH,
+    PLAIN,
     RIGHT,
     ROW_WEIGHT,
     ROWS,
@@ -64,11 +66,12 @@ from suffice.kernels.trees.layout import (
     STOPPED,
     SUMS,
     TARGET,
+    TURN,
     VALUE,
     WAITING,
     WEIGHT,
 )  # fmt: skip
-from suffice.kernels.trees.node_splits import split_of_categories, split_of_codes, split_of_order
+from suffice.kernels.trees.number_splits import split_by_absolute_error, split_of_numbers
 from suffice.kernels.trees.partition import divide
 from suffice.kernels.trees.sorted_cuts import add_sums
 
@@ -93,6 +96,9 @@ def grow(
     side: Bytes, reals: Floats, table: Floats, lists: Integers,
 ) -> int:  # fmt: skip
     """Grow until no node is left to be split, or more room is needed, or somebody says stop.
+
+    Where splits are not found by numbers and sums alone, growth asks for `find_any_split` of the
+    next node: compiled in here, it would cost all trees several seconds of compilation.
 
     What the lines and columns of the arrays are is told by `layout`.
 
@@ -133,12 +139,14 @@ def grow(
         # A new node's split is found first: rows that were divided just now are still at hand.
         while settings[N_SEEN] < settings[N_NODES]:
             node = settings[N_SEEN]
-            settings[N_SEEN] += 1
             if may_split(node, settings, amounts, nodes, facts):
+                if not settings[PLAIN]:
+                    return ASKED
                 find_split(
                     node, settings, amounts, column, orders, ranks, codes, labels, targets, nodes,
-                    facts, sets, side, reals, table, lists,
+                    facts, reals, table, lists,
                 )  # fmt: skip
+            settings[N_SEEN] += 1
         if settings[N_WAITING] == 0 or (settings[N_NODES] + 1) // 2 >= settings[MAX_LEAVES]:
             break
         if settings[STOP_ASKED]:
@@ -168,6 +176,7 @@ def plant(
     settings[N_NODES] = 1
     root = settings[N_SEEN]
     nodes[root, START], nodes[root, STOP], nodes[root, DEPTH] = 0, orders.shape[1], 0
+    nodes[root, PATH] = settings[SEED]
     for word in range(CONSTANT, nodes.shape[1]):
         nodes[root, word] = 0
     describe(root, settings[CRITERION], orders, labels, targets, nodes, facts)
@@ -259,65 +268,134 @@ def may_split(
 @kernel
 def find_split(
     node: int, settings: Integers, amounts: Floats, column: Integers, orders: Rows, ranks: Rows,
+    codes: Labels, labels: Labels, targets: Floats, nodes: Integers, facts: Floats, reals: Floats,
+    table: Floats, lists: Integers,
+) -> None:  # fmt: skip
+    """Find the best split of a node by numbers; if it is worth it, the node waits to be split."""
+    varied = 0
+    facts[node, DECREASE] = -np.inf
+    for i in range(len(column)):
+        if has_seen_enough(node, i, varied, settings, nodes, facts):
+            break
+        j = draw(node, i, settings, column, nodes, lists)
+        if does_vary(node, j, nodes):
+            varies = split_of_numbers(
+                node, j, settings, amounts, column, orders, ranks, codes, labels, targets, nodes,
+                facts, reals, table, lists,
+            )  # fmt: skip
+            varied += note(node, j, varies, nodes)
+    let_wait(node, settings, amounts, nodes, facts)
+
+
+@kernel(
+    "int64[::1], const float64[::1], const int64[:, ::1], uint32[:, ::1], const uint32[:, ::1], "
+    "const uint16[:, ::1], const uint16[::1], const float64[:, ::1], int64[:, ::1], "
+    "float64[:, ::1], uint32[::1], uint8[::1], float64[:, ::1], float64[:, ::1], int64[:, ::1]"
+)
+def find_any_split(
+    settings: Integers, amounts: Floats, column: Integers, orders: Rows, ranks: Rows,
     codes: Labels, labels: Labels, targets: Floats, nodes: Integers, facts: Floats, sets: Rows,
     side: Bytes, reals: Floats, table: Floats, lists: Integers,
 ) -> None:  # fmt: skip
-    """Find the best split of a node's rows; if it is worth it, the node waits to be split."""
-    n_columns, asked = len(column), settings[MAX_FEATURES]
-    state = np.uint64(settings[SEED]) + np.uint64(node) * np.uint64(0xD1342543DE82EF95)
-    varied = 0
+    """As `find_split` for the next node, by categories or the absolute error too; see `grow`."""
+    node, varied = settings[N_SEEN], 0
+    settings[N_SEEN] += 1
     facts[node, DECREASE] = -np.inf
-    for i in range(n_columns + 1):
-        # At last, the set of categories that was best is found again and written down.
-        keep = i == n_columns or settings[STOP_ASKED] or (i >= asked and varied > 0)
-        j = i
-        if keep:
-            j = nodes[node, FEATURE]
-            enough = facts[node, DECREASE] / amounts[ALL_WEIGHT] + EPSILON >= amounts[MIN_DECREASE]
-            if j < 0 or not enough:
-                nodes[node, FEATURE] = -2
-                return
-            if column[j, KIND] != CATEGORIES:
-                break
-        elif asked < n_columns:
-            state += np.uint64(0x9E3779B97F4A7C15)
-            k = i + np.int64(mixed(state) % np.uint64(n_columns - i))
-            j = lists[DRAWN, k]
-            lists[DRAWN, i], lists[DRAWN, k] = j, lists[DRAWN, i]
-        word, bit = CONSTANT + (j >> 6), np.int64(1) << (j & 63)
-        if nodes[node, word] & bit:
+    for i in range(len(column)):
+        if has_seen_enough(node, i, varied, settings, nodes, facts):
+            break
+        j = draw(node, i, settings, column, nodes, lists)
+        if not does_vary(node, j, nodes):
             continue
-        if column[j, KIND] == MANY_VALUES:
-            varies = split_of_order(
-                node, j, settings, amounts, column, orders, ranks, labels, targets, nodes, facts,
-                reals, table,
-            )  # fmt: skip
-        elif column[j, KIND] == FEW_VALUES:
-            varies = split_of_codes(
-                node, j, settings, amounts, column, orders, codes, labels, targets, nodes, facts,
-                table, lists,
-            )  # fmt: skip
-        else:
+        if column[j, KIND] == CATEGORIES:
             varies = split_of_categories(
-                node, j, keep, settings, amounts, column, orders, codes, labels, targets, nodes,
+                node, j, False, settings, amounts, column, orders, codes, labels, targets, nodes,
                 facts, sets, side, table, lists,
             )  # fmt: skip
-        if keep:
-            break
-        if varies:
-            varied += 1
+        elif settings[CRITERION] == ABSOLUTE_ERROR:
+            varies = split_by_absolute_error(
+                node, j, settings, amounts, column, orders, ranks, targets, nodes, facts, reals,
+                table,
+            )  # fmt: skip
         else:
-            nodes[node, word] |= bit
-    nodes[settings[N_WAITING], WAITING] = node
-    settings[N_WAITING] += 1
+            varies = split_of_numbers(
+                node, j, settings, amounts, column, orders, ranks, codes, labels, targets, nodes,
+                facts, reals, table, lists,
+            )  # fmt: skip
+        varied += note(node, j, varies, nodes)
+    if let_wait(node, settings, amounts, nodes, facts):
+        j = nodes[node, FEATURE]
+        if column[j, KIND] == CATEGORIES:  # the best set is found again, and written down
+            split_of_categories(
+                node, j, True, settings, amounts, column, orders, codes, labels, targets, nodes,
+                facts, sets, side, table, lists,
+            )  # fmt: skip
 
 
 @kernel
-def mixed(state: Any) -> Any:
-    """A random number from the state of a counter (splitmix64)."""
-    z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (z ^ (z >> np.uint64(31))) >> np.uint64(1)
+def has_seen_enough(
+    node: int, i: int, varied: int, settings: Integers, nodes: Integers, facts: Floats
+) -> bool:
+    """Whether a node needs to look at no column more.
+
+    If both sides are pure, no split is better.  Of two rows every split is of that kind.
+    """
+    perfect = facts[node, WEIGHT] * facts[node, IMPURITY] * (1 - 2.0**-40)
+    two = nodes[node, STOP] - nodes[node, START] == 2
+    found = facts[node, DECREASE]
+    drawn = i >= settings[MAX_FEATURES] and varied > 0
+    return settings[STOP_ASKED] > 0 or drawn or found >= perfect or (two and found > 0)
+
+
+@kernel
+def draw(
+    node: int, i: int, settings: Integers, column: Integers, nodes: Integers, lists: Integers
+) -> int:
+    """The column that a node looks at as its i-th one.
+
+    Of equal splits the first wins: so that no column is favoured, each node begins with another.
+    If not all are looked at, they are drawn as Fisher and Yates do, by splitmix64.
+    """
+    n_columns, path = len(column), np.uint64(nodes[node, PATH])
+    if settings[MAX_FEATURES] >= n_columns:
+        return (i + np.int64(path >> np.uint64(33))) % n_columns
+    state = path + np.uint64(i + 1) * np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    state = (state ^ (state >> np.uint64(31))) >> np.uint64(1)
+    k = i + np.int64(state % np.uint64(n_columns - i))
+    j = lists[DRAWN, k]
+    lists[DRAWN, i], lists[DRAWN, k] = j, lists[DRAWN, i]
+    return j
+
+
+@kernel
+def does_vary(node: int, j: int, nodes: Integers) -> bool:
+    """Whether a column is not known to be constant in a node."""
+    return (nodes[node, CONSTANT + (j >> 6)] >> (j & 63)) & 1 == 0
+
+
+@kernel
+def note(node: int, j: int, varies: bool, nodes: Integers) -> int:
+    """Remember a column that is constant; 1 if it is not."""
+    if varies:
+        return 1
+    nodes[node, CONSTANT + (j >> 6)] |= np.int64(1) << (j & 63)
+    return 0
+
+
+@kernel
+def let_wait(
+    node: int, settings: Integers, amounts: Floats, nodes: Integers, facts: Floats
+) -> bool:
+    """Let a node wait to be split, if its best split is worth it; whether it is."""
+    enough = facts[node, DECREASE] / amounts[ALL_WEIGHT] + EPSILON >= amounts[MIN_DECREASE]
+    if nodes[node, FEATURE] < 0 or not enough:
+        nodes[node, FEATURE] = -2
+        return False
+    nodes[settings[N_WAITING], WAITING] = node
+    settings[N_WAITING] += 1
+    return True
 
 
 # --- its children -----------------------------------------------------------------------------
@@ -341,6 +419,8 @@ def split_node(
         nodes[child, START] = start if child == left else middle
         nodes[child, STOP] = middle if child == left else end
         nodes[child, DEPTH] = nodes[node, DEPTH] + 1
+        path = np.uint64(nodes[node, PATH]) + np.uint64(child - left + 1)
+        nodes[child, PATH] = np.int64(path * np.uint64(TURN))
         for word in range(CONSTANT, nodes.shape[1]):
             nodes[child, word] = nodes[node, word]
         describe(child, settings[CRITERION], orders, labels, targets, nodes, facts)

@@ -1,8 +1,9 @@
 """What stands where in the arrays from which a tree grows."""
 
 # Settings, how far growth has come, and whether somebody wants it to stop.
-CRITERION, MAX_DEPTH, MIN_SPLIT, MIN_LEAF, MAX_FEATURES, MAX_LEAVES, SEED, WEIGHTED = range(8)
-N_NODES, N_SEEN, N_WAITING, N_WORDS, STOP_ASKED = range(8, 13)
+CRITERION, MAX_DEPTH, MIN_SPLIT, MIN_LEAF, MAX_FEATURES, MAX_LEAVES, SEED = range(7)
+WEIGHTED, PLAIN = 7, 8
+N_NODES, N_SEEN, N_WAITING, N_WORDS, STOP_ASKED = range(9, 14)
 MIN_WEIGHT, MIN_DECREASE, ALL_WEIGHT = range(3)
 # Columns: how one is kept, whether cells are equal or missing, how many values it has, and which of
 # them is the most frequent.
@@ -15,7 +16,7 @@ ADDED, TARGET, ROW_WEIGHT = range(3)
 # Nodes, in whole numbers; LOW and HIGH are the rows, or the bins, on both sides of a cut.  Behind
 # these come bits of the columns that do not vary in the node.
 START, STOP, DEPTH, LEFT, RIGHT, FEATURE, LOW, HIGH, KNOWN_LEFT, KNOWN = range(10)
-MISSING_LEFT, SET, WAITING, CONSTANT = range(10, 14)
+MISSING_LEFT, SET, WAITING, PATH, CONSTANT = range(10, 15)
 # Nodes, in other numbers; behind these come the sums of their rows.
 IMPURITY, WEIGHT, DECREASE, VALUE, SUMS = range(5)
 # Room to work with, a number for each row; tables of 1/k, the same from the end, and k log₂ k.
@@ -24,5 +25,7 @@ PREFIX, ROOM, INVERSE, BACKWARDS, LOGS = range(5)
 MISSING_SUMS, SIDES = -6, -5
 # Lists of whole numbers, one for each category or column.
 SLOTS, PRESENT, COUNTS, BIN_ORDER, DRAWN = range(5)
-# Why growth has ended.
-DONE, FULL, STOPPED = range(3)
+# Why growth has paused or ended.
+DONE, FULL, ASKED, STOPPED = range(4)
+# The way to a node as a number: that of its parent, plus 1 or 2, times this.
+TURN = 0x9E3779B97F4A7C15

@@ -322,9 +322,11 @@ def best_sorted_cut(
         add_up(j, start, known, classes, orders, labels, targets, reals)
     place, missing_left = 0, False
     for turn in range(2 if known < n else 1):
-        n_before = turn * (n - known)
-        add_sums(criterion, j, end - n_before, end, orders, labels, targets, table, sides, 0)
-        before, total = table[sides, 1], facts[node, SUMS + 1]
+        n_before, before, total = turn * (n - known), 0.0, facts[node, SUMS + 1]
+        if turn == 1 or not by_squares:
+            add_sums(criterion, j, end - n_before, end, orders, labels, targets, table, sides, 0)
+        if turn == 1:
+            before = table[sides, 1]
         if by_squares and few:
             found, at = best_square(
                 j, start, end, known, tied, classes, orders, ranks, labels, targets, total,

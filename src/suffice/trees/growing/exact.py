@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from suffice.engines.workers import stoppable
 from suffice.kernels.trees import layout
 from suffice.kernels.trees.criteria import ABSOLUTE_ERROR, ENTROPY, POISSON
-from suffice.kernels.trees.growth import grow
+from suffice.kernels.trees.growth import find_any_split, grow
 from suffice.kernels.trees.numbering import number_depth_first
 from suffice.trees.growing.columns import FEW, Columns, kept_columns
 from suffice.trees.growing.settings import Settings
@@ -61,16 +61,21 @@ def grow_in_memory(
     if by_target:
         kept.orders[layout.BY_TARGET] = np.argsort(targets[layout.TARGET], kind="stable")
     numbers, amounts = in_numbers(settings, targets[layout.ROW_WEIGHT], weight is not None)
+    numbers[layout.PLAIN] = not by_target and (n_categories < 0).all()
     room = workspace(len(X), settings, n_categories)
 
     def run() -> Nodes:
         nodes, status = Nodes.empty(settings, n_categories), layout.FULL
-        while status == layout.FULL:
-            nodes = nodes.enlarged()
-            status = grow(
-                numbers, amounts, kept.facts, kept.orders, kept.ranks, kept.codes, labels, targets,
-                *nodes, *room,
-            )  # fmt: skip
+        while status in (layout.FULL, layout.ASKED):
+            if status == layout.FULL:
+                nodes = nodes.enlarged()
+                everything = (
+                    numbers, amounts, kept.facts, kept.orders, kept.ranks, kept.codes, labels,
+                    targets, *nodes, *room,
+                )  # fmt: skip
+            else:
+                find_any_split(*everything)
+            status = grow(*everything)
         return nodes
 
     stop = numbers[layout.STOP_ASKED :]
@@ -119,6 +124,7 @@ def in_numbers(
         settings.max_leaf_nodes,
         settings.seed,
         weighted,
+        True,
     )
     amounts = (settings.min_weight_leaf, settings.min_impurity_decrease, float(weight.sum()))
     return numbers, np.array(amounts)

@@ -243,7 +243,7 @@ class Growth:
         """In which order a node looks at the columns."""
         n = len(self.scheme.coding.bins)
         if self.settings.max_features >= n:
-            return np.arange(n)
+            return (np.arange(n) + (node.path >> 33)) % n  # equal splits: no column is favoured
         return np.random.Generator(np.random.Philox(key=node.path)).permutation(n)
 
     def _forget(self, node: GrowingNode | None) -> None:

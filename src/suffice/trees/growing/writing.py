@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.kernels.trees.criteria import SQUARED_ERROR
+from suffice.kernels.trees.layout import TURN
 from suffice.numerics.double_double import Array
 from suffice.trees.growing.shards import Histograms, Scheme
 from suffice.trees.nodes.tree import LEAF, UNDEFINED, Tree
-
-TURN = 0x9E3779B97F4A7C15
-"""An odd number of 64 bits: products with it are a permutation."""
 
 
 class FoundSplit(NamedTuple):
