@@ -13,7 +13,7 @@ from suffice.kernels.neighbors import tree as neighbors_tree
 from suffice.kernels.neighbors.distances import POWER
 from suffice.neighbors.search import brute_force
 from suffice.neighbors.search.brute_force import BruteForce, Screen
-from suffice.neighbors.search.kd_tree import Tree, TreeSearch
+from suffice.neighbors.search.kd_tree import KdTree, TreeSearch
 from suffice.neighbors.search.metrics import Metric
 from tests.neighbors.search_oracle import nearest, within
 
@@ -276,7 +276,7 @@ def test_clusters_are_left_to_float64():
 @pytest.mark.parametrize("leaf_size", [1, 8, 30])
 def test_a_tree_holds_every_row_once_and_its_boxes_fit(n, leaf_size):
     X = np.round(np.random.default_rng(n).normal(size=(n, 3)), 1)
-    tree = Tree.build(X, leaf_size)
+    tree = KdTree.build(X, leaf_size)
     assert sorted(tree.order.tolist()) == list(range(n))
     np.testing.assert_array_equal(tree.rows, X[tree.order])
     for level in range(tree.levels + 1):
@@ -305,7 +305,7 @@ def test_orders_that_defeat_simple_splits(kind):
         "organ pipe": np.minimum(ramp, n - ramp),
         "two values": np.floor(ramp / (n - 1)),
     }[kind][:, None]
-    tree = Tree.build(X)
+    tree = KdTree.build(X)
     assert sorted(tree.order.tolist()) == list(range(n))
     assert (tree.low[0], tree.high[0]) == (X.min(), X.max())
 
@@ -335,7 +335,7 @@ def test_boxes_are_nearer_however_a_library_rounds_powers(d, monkeypatch):
 @pytest.mark.compiled
 def test_a_tree_is_the_same_at_any_number_of_threads():
     X = np.random.default_rng(0).normal(size=(50_000, 3))
-    trees = [Tree.build(X, n_jobs=threads) for threads in (1, 2, 3, 4)]
+    trees = [KdTree.build(X, n_jobs=threads) for threads in (1, 2, 3, 4)]
     for tree in trees[1:]:
         for name in ("rows", "order", "columns", "splits", "low", "high"):
             np.testing.assert_array_equal(getattr(tree, name), getattr(trees[0], name))

@@ -9,22 +9,20 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import clone, is_classifier
-from sklearn.utils import Bunch, check_random_state
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.gather import Rows
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.column_kinds import categorical_columns, with_named
 from suffice.fitting.estimator import Estimator
-from suffice.fitting.requests import Found, Gather, Passes, Request, Sweep, needed
+from suffice.fitting.requests import Found, Gather, Passes, Request, needed
 from suffice.fitting.text_columns import (
     any_large,
     is_table,
@@ -37,35 +35,15 @@ from suffice.sources.derived.subset import SubsetSource
 from suffice.trees.growing.binned import grow_from_stream, overview_of
 from suffice.trees.growing.columns import MOST_CATEGORIES
 from suffice.trees.growing.exact import grow_in_memory
-from suffice.trees.growing.settings import columns_drawn, settings_of
+from suffice.trees.growing.overview import MOST_BINS
+from suffice.trees.growing.sample import TreeSample, reading, seed_of
+from suffice.trees.growing.settings import PARAMETERS, columns_drawn, settings_of
 from suffice.trees.nodes.cells import categories_of, cells_of
 from suffice.trees.nodes.tree import Floats, Tree
 from suffice.trees.pruning import cost_complexity, reduced_error
 
 MOST_CELLS = 1 << 27
 """Cells of a stream up to which its rows are gathered: a gigabyte."""
-
-MOST_BINS = 255
-
-
-Answer = TypeVar("Answer")
-
-
-class Sample(NamedTuple):
-    """Rows as a tree grows from them.
-
-    Attributes
-    ----------
-    cells : float array of shape (rows, columns)
-        Categories as numbers; NaN where a cell is missing.
-    y : array of shape (rows,)
-        Numbers of classes, or targets.
-    weight : float64 array of shape (rows,), or None
-    """
-
-    cells: Any
-    y: NDArray[Any]
-    weight: Floats | None
 
 
 class TreeModel(Estimator):
@@ -98,34 +76,7 @@ class TreeModel(Estimator):
 
     _takes_text = True
     _answers_check_range = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-        "min_samples_split": [
-            Interval(Integral, 2, None, closed="left"),
-            Interval(RealNotInt, 0.0, 1.0, closed="right"),
-        ],
-        "min_samples_leaf": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0.0, 1.0, closed="neither"),
-        ],
-        "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
-        "max_features": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0.0, 1.0, closed="right"),
-            StrOptions({"sqrt", "log2"}),
-            None,
-        ],
-        "random_state": ["random_state"],
-        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
-        "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
-        "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
-        "prune": [StrOptions({"reduced_error"}), None],
-        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "categorical": ["array-like", None],
-        "max_bins": [Interval(Integral, 2, MOST_BINS, closed="both"), StrOptions({"auto"}), None],
-        "monotonic_cst": ["array-like", None],
-        "n_jobs": [Integral, None],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = PARAMETERS
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -256,7 +207,7 @@ class TreeModel(Estimator):
         claim = "each row of the fit comes to the leaf that it grew in"
         return tree, Certificate(holds, claim, "exact: every cut between two values was tried")
 
-    def _first_sample(self, block: Block) -> Sample:
+    def _first_sample(self, block: Block) -> TreeSample:
         found = categories_of(block.X, self._categorical)
         self.categories_ = [
             one if is_one else None for one, is_one in zip(found, self._categorical, strict=True)
@@ -267,9 +218,9 @@ class TreeModel(Estimator):
                     f"column {self._label(j)!r} holds {len(one):,} categories; at most "
                     f"{MOST_CATEGORIES:,} are taken: leave it out, or group them"
                 )
-        return Sample(self._cells(block.X), self._target_of(block, reset=True), block.weight)
+        return TreeSample(self._cells(block.X), self._target_of(block, reset=True), block.weight)
 
-    def _weighted(self, sample: Sample) -> Sample:
+    def _weighted(self, sample: TreeSample) -> TreeSample:
         """Rows with the weights of their classes; those of weight 0 are left out."""
         cells, y, weight = sample
         each = np.ones(len(y)) if weight is None else weight
@@ -278,10 +229,10 @@ class TreeModel(Estimator):
         factor = self._class_weights(total)
         if factor is None:
             # Weights of 1 are none: the same formulas make the same choice between equal splits.
-            return sample if (each != 1).any() else Sample(cells, y, None)
+            return sample if (each != 1).any() else TreeSample(cells, y, None)
         weight = each * factor[y]
         there = weight > 0
-        return Sample(cells[there], y[there], weight[there])
+        return TreeSample(cells[there], y[there], weight[there])
 
     def _grown_in_bins(self, source: Source) -> Generator[Request, Any, tuple[Tree, Certificate]]:
         bins = MOST_BINS if self.max_bins == "auto" else int(self.max_bins)
@@ -423,26 +374,3 @@ class TreeModel(Estimator):
         """
         check_is_fitted(self)
         return self.tree_.compute_feature_importances()
-
-
-def seed_of(random_state: Any, draws: bool) -> int:
-    """The seed of a tree; without one, a tree that draws no columns is still the same each time."""
-    if random_state is None and not draws:
-        return 0
-    return int(check_random_state(random_state).randint(1 << 31))
-
-
-def reading(
-    requests: Generator[Request, Any, Answer], source: Source
-) -> Generator[Request, Any, Answer]:
-    """A method whose requests are answered from some of the rows."""
-    answer: Any = None
-    try:
-        request = next(requests)
-        while True:
-            if not isinstance(request, Sweep):
-                request = replace(request, source=source)
-            answer = yield request
-            request = requests.send(answer)
-    except StopIteration as end:
-        return end.value

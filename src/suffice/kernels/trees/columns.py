@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.kernels.compiler.compile import kernel
 from suffice.kernels.trees.sorted_cuts import MISSING
 
 
 @kernel("const float64[::1], float64[::1], uint16[::1], int64[::1]")
-def code_few(column, values, codes, counts):
+def code_few(
+    column: NDArray[np.float64],
+    values: NDArray[np.float64],
+    codes: NDArray[np.uint16],
+    counts: NDArray[np.int64],
+) -> int:
     """Number the distinct values of a column in the order of their size.
 
     Parameters
@@ -61,7 +67,9 @@ def code_few(column, values, codes, counts):
 
 
 @kernel("const float64[::1], const uint32[::1], uint32[::1]")
-def rank_cells(column, order, rank):
+def rank_cells(
+    column: NDArray[np.float64], order: NDArray[np.uint32], rank: NDArray[np.uint32]
+) -> bool:
     """Number the values of a sorted column; whether some are equal or missing.
 
     Parameters

@@ -142,7 +142,7 @@ def split_of_codes(
     # The most frequent value is what the others leave: adding to one place again and again is slow.
     for i in range(start, end):
         row = orders[ROWS, i]
-        code = np.int64(codes[j, row])
+        code = int(codes[j, row])
         if code != usual:
             add_row(row, criterion, code, labels, targets, table)
             lists[COUNTS, code] += 1

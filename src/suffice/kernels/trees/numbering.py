@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from suffice.kernels.compiler.compile import kernel
+
+Integers = NDArray[np.int64]
 
 
 @kernel("const int64[::1], const int64[::1], int64[::1], int64[::1]")
-def number_depth_first(left, right, size, number):
+def number_depth_first(left: Integers, right: Integers, size: Integers, number: Integers) -> None:
     """Number nodes depth first, the left child before the right one.
 
     Parameters

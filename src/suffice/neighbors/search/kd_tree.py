@@ -40,7 +40,7 @@ LARGE = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class KdTree:
     """Rows in the order of a kd-tree, and the boxes of its nodes.
 
     Node 0 is the root, the children of node i are 2i + 1 and 2i + 2, and the leaves are the last
@@ -69,7 +69,7 @@ class Tree:
     high: Floats
 
     @classmethod
-    def build(cls, X: Floats, leaf_size: int = 30, n_jobs: int | None = None) -> Tree:
+    def build(cls, X: Floats, leaf_size: int = 30, n_jobs: int | None = None) -> KdTree:
         """Make the tree of some rows.
 
         Parameters
@@ -152,7 +152,7 @@ class TreeSearch:
     ) -> None:
         self.metric = metric
         self.n_columns = X.shape[1]
-        self.tree = Tree.build(self._widened(metric.prepared(X)), leaf_size, n_jobs)
+        self.tree = KdTree.build(self._widened(metric.prepared(X)), leaf_size, n_jobs)
         self._tiles = self.tree.tiles
         w = metric.weights
         # Columns of zeros, which only widen the rows, weigh nothing.

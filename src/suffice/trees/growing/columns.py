@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Columns:
+class KeptColumns:
     """All columns of some rows.  Of `orders`, `ranks` and `codes`, only what is used takes memory.
 
     Attributes
@@ -63,7 +63,7 @@ class Columns:
 
 def kept_columns(
     X: NDArray[np.floating], n_categories: NDArray[np.int64], few: int, n_jobs: int | None = None
-) -> Columns:
+) -> KeptColumns:
     """Every column of the rows as growth keeps it.
 
     Parameters
@@ -77,7 +77,7 @@ def kept_columns(
     n_jobs : int, optional
     """
     n_rows, n_columns = X.shape
-    kept = Columns(
+    kept = KeptColumns(
         np.zeros((n_columns, 4), np.int64),
         np.empty((n_columns + 4, n_rows), np.uint32),
         np.empty((n_columns, n_rows), np.uint32),
@@ -98,13 +98,13 @@ def kept_columns(
     return kept
 
 
-def keep_categories(kept: Columns, j: int, cells: Floats, n_categories: int) -> None:
+def keep_categories(kept: KeptColumns, j: int, cells: Floats, n_categories: int) -> None:
     """Keep a column of categories, −1 or NaN where one is missing."""
     kept.codes[j] = np.where(cells >= 0, cells, n_categories)
     kept.facts[j, [KIND, BINS]] = CATEGORIES, n_categories
 
 
-def keep_few(kept: Columns, j: int, cells: Floats, few: int) -> bool:
+def keep_few(kept: KeptColumns, j: int, cells: Floats, few: int) -> bool:
     """Keep a column that has few values; whether it does."""
     values, counts = np.empty(few), np.empty(few + 1, np.int64)
     n = code_few(cells, values, kept.codes[j], counts) if few else -1
@@ -115,7 +115,7 @@ def keep_few(kept: Columns, j: int, cells: Floats, few: int) -> bool:
     return True
 
 
-def keep_order(kept: Columns, j: int, cells: Floats) -> None:
+def keep_order(kept: KeptColumns, j: int, cells: Floats) -> None:
     """Keep a column of many values."""
     kept.orders[j] = np.argsort(cells)
     kept.facts[j, [KIND, TIED]] = MANY_VALUES, rank_cells(cells, kept.orders[j], kept.ranks[j])

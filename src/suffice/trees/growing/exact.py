@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from suffice.engines.workers import stoppable
 from suffice.kernels.trees import layout
 from suffice.kernels.trees.criteria import ABSOLUTE_ERROR, ENTROPY, POISSON
-from suffice.kernels.trees.growth import find_any_split, grow
+from suffice.kernels.trees.growth import grow
+from suffice.kernels.trees.node_splits import find_any_split
 from suffice.kernels.trees.numbering import number_depth_first
-from suffice.trees.growing.columns import FEW, Columns, kept_columns
+from suffice.trees.growing.columns import FEW, KeptColumns, kept_columns
 from suffice.trees.growing.settings import Settings
 from suffice.trees.nodes.tree import LEAF, UNDEFINED, Tree
 
@@ -69,7 +70,7 @@ def grow_in_memory(
         while status in (layout.FULL, layout.ASKED):
             if status == layout.FULL:
                 nodes = nodes.enlarged()
-                everything = (
+                everything: Any = (
                     numbers, amounts, kept.facts, kept.orders, kept.ranks, kept.codes, labels,
                     targets, *nodes, *room,
                 )  # fmt: skip
@@ -175,7 +176,7 @@ class Nodes(NamedTuple):
 
 
 def tree_of(
-    grown: Nodes, n: int, X: NDArray[np.floating], kept: Columns, settings: Settings
+    grown: Nodes, n: int, X: NDArray[np.floating], kept: KeptColumns, settings: Settings
 ) -> Tree:
     """What has grown, with thresholds, and nodes in the order in which scikit-learn has them."""
     nodes, facts = grown.numbers[:n], grown.facts[:n]
@@ -190,11 +191,11 @@ def tree_of(
     has_sets = len(grown.sets) > 0
     tree = Tree(
         X.shape[1],
-        left,
-        right,
+        left.astype(np.int32),
+        right.astype(np.int32),
         np.where(inner, feature, UNDEFINED),
         thresholds(nodes, inner, X, kept),
-        nodes[:, layout.MISSING_LEFT],
+        nodes[:, layout.MISSING_LEFT].astype(np.uint8),
         facts[:, layout.IMPURITY],
         nodes[:, layout.STOP] - nodes[:, layout.START],
         facts[:, layout.WEIGHT],
@@ -210,7 +211,7 @@ def tree_of(
 
 
 def thresholds(
-    nodes: NDArray[np.int64], inner: NDArray[np.bool_], X: NDArray[np.floating], kept: Columns
+    nodes: NDArray[np.int64], inner: NDArray[np.bool_], X: NDArray[np.floating], kept: KeptColumns
 ) -> Floats:
     """Half way between the cells on both sides of each cut."""
     out = np.where(inner, np.nan, float(UNDEFINED))

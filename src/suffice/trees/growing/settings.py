@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from suffice.kernels.trees import criteria
 
@@ -23,6 +24,37 @@ CRITERIA = {
 """The criteria by their names."""
 
 WITHOUT_LIMIT = np.iinfo(np.int32).max
+
+
+PARAMETERS: dict[str, list[Any]] = {
+    "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+    "min_samples_split": [
+        Interval(Integral, 2, None, closed="left"),
+        Interval(RealNotInt, 0.0, 1.0, closed="right"),
+    ],
+    "min_samples_leaf": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(RealNotInt, 0.0, 1.0, closed="neither"),
+    ],
+    "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
+    "max_features": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(RealNotInt, 0.0, 1.0, closed="right"),
+        StrOptions({"sqrt", "log2"}),
+        None,
+    ],
+    "random_state": ["random_state"],
+    "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+    "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
+    "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
+    "prune": [StrOptions({"reduced_error"}), None],
+    "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
+    "categorical": ["array-like", None],
+    "max_bins": [Interval(Integral, 2, 255, closed="both"), StrOptions({"auto"}), None],
+    "monotonic_cst": ["array-like", None],
+    "n_jobs": [Integral, None],
+}
+"""What the parameters that all such trees have may be."""
 
 
 @dataclass(frozen=True)
