@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -37,7 +38,7 @@ from suffice.trees.growing.columns import MOST_CATEGORIES
 from suffice.trees.growing.exact import grow_in_memory
 from suffice.trees.growing.overview import MOST_BINS
 from suffice.trees.growing.sample import TreeSample, reading, seed_of
-from suffice.trees.growing.settings import PARAMETERS, columns_drawn, settings_of
+from suffice.trees.growing.settings import PARAMETERS, Settings, columns_drawn, settings_of
 from suffice.trees.nodes.cells import categories_of, cells_of
 from suffice.trees.nodes.tree import Floats, Tree
 from suffice.trees.pruning import cost_complexity, reduced_error
@@ -151,20 +152,19 @@ class TreeModel(Estimator):
 
     def _passes(self, source: Source) -> Passes:
         names = getattr(self, "feature_names_in_", None)
-        self._categorical = np.array(
+        categorical = np.array(
             with_named(categorical_columns(source), self.categorical, names), bool
         )
         self.n_outputs_ = 1
         self.max_features_ = columns_drawn(self.max_features, self.n_features_in_)
-        self._seed = seed_of(self.random_state, self.max_features_ < self.n_features_in_)
         validation = None
         if self.prune is not None:
             source, validation = self._split(source)
         grow = self._grown_in_bins if self._takes_bins(source) else self._grown_exactly
         if validation is None:
-            tree, certificate = yield from grow(source)
+            tree, certificate = yield from grow(source, categorical)
         else:
-            tree, certificate = yield from reading(grow(source), source)
+            tree, certificate = yield from reading(grow(source, categorical), source)
             tree = self._reduced(tree, (yield from needed(Gather("validation", validation))))
         if self.ccp_alpha > 0:
             tree = cost_complexity.pruned(tree, self.ccp_alpha)
@@ -178,7 +178,7 @@ class TreeModel(Estimator):
         """Rows to grow from, and rows to prune by."""
         given = vars(self).get("_validation")
         if given is None:
-            return source.split(self.validation_fraction, self._seed)
+            return source.split(self.validation_fraction, seed_of(self.random_state))
         X, y = given
         return source, self._training_source(X, y, None, reset=False)
 
@@ -192,14 +192,21 @@ class TreeModel(Estimator):
         large = isinstance(base, FileSource) and self.criterion != "absolute_error"
         return large and source.count_rows() * source.n_columns > MOST_CELLS
 
-    def _grown_exactly(self, source: Source) -> Generator[Request, Any, tuple[Tree, Certificate]]:
+    def _settings(self, n_rows: int, weight: float) -> Settings:
+        # Without columns to draw, a tree is the same whatever the seed.
+        draws = self.max_features_ < self.n_features_in_
+        seed = seed_of(self.random_state) if draws else 0
+        return settings_of(self, self._n_classes(), n_rows, weight, self.n_features_in_, seed)
+
+    def _grown_exactly(
+        self, source: Source, categorical: NDArray[np.bool_]
+    ) -> Generator[Request, Any, tuple[Tree, Certificate]]:
         rows: Rows = yield from needed(Gather("rows"))
-        columns = np.flatnonzero(self._categorical).tolist()
-        block = Block(rows.X, rows.y, rows.weight, 0)
-        sample = self._weighted(unless_rounded(source, columns, self._first_sample)(block))
-        n, n_columns = sample.cells.shape
-        total = float(n if sample.weight is None else sample.weight.sum())
-        settings = settings_of(self, self._n_classes(), n, total, n_columns, self._seed)
+        learn = partial(self._first_sample, categorical=categorical)
+        learn = unless_rounded(source, np.flatnonzero(categorical).tolist(), learn)
+        sample = self._weighted(learn(Block(rows.X, rows.y, rows.weight, 0)))
+        n = len(sample.y)
+        settings = self._settings(n, float(n if sample.weight is None else sample.weight.sum()))
         n_categories = np.array([-1 if one is None else len(one) for one in self.categories_])
         tree = grow_in_memory(*sample, settings, n_categories, self._n_jobs())
         count = np.bincount(tree.apply(sample.cells), minlength=tree.node_count)
@@ -207,10 +214,10 @@ class TreeModel(Estimator):
         claim = "each row of the fit comes to the leaf that it grew in"
         return tree, Certificate(holds, claim, "exact: every cut between two values was tried")
 
-    def _first_sample(self, block: Block) -> TreeSample:
-        found = categories_of(block.X, self._categorical)
+    def _first_sample(self, block: Block, categorical: NDArray[np.bool_]) -> TreeSample:
+        found = categories_of(block.X, categorical)
         self.categories_ = [
-            one if is_one else None for one, is_one in zip(found, self._categorical, strict=True)
+            one if is_one else None for one, is_one in zip(found, categorical, strict=True)
         ]
         for j, one in enumerate(self.categories_):
             if one is not None and len(one) > MOST_CATEGORIES:
@@ -234,17 +241,17 @@ class TreeModel(Estimator):
         there = weight > 0
         return TreeSample(cells[there], y[there], weight[there])
 
-    def _grown_in_bins(self, source: Source) -> Generator[Request, Any, tuple[Tree, Certificate]]:
+    def _grown_in_bins(
+        self, source: Source, categorical: NDArray[np.bool_]
+    ) -> Generator[Request, Any, tuple[Tree, Certificate]]:
         bins = MOST_BINS if self.max_bins == "auto" else int(self.max_bins)
         classify = is_classifier(self)
-        overview = yield from overview_of(source, self._categorical.tolist(), classify, bins)
+        overview = yield from overview_of(source, categorical.tolist(), classify, bins)
         if classify:
             self._adopt_classes(overview.labels)
         factor = self._class_weights(overview.class_weight)
         total = overview.weight if factor is None else float(factor @ overview.class_weight)
-        settings = settings_of(
-            self, self._n_classes(), overview.count, total, source.n_columns, self._seed
-        )
+        settings = self._settings(overview.count, total)
         grown = yield from grow_from_stream(overview, settings, factor)
         self.categories_ = list(grown.categories)
         tree = grown.tree

@@ -45,6 +45,8 @@ class DecisionTreeClassifier(Classifier, TreeModel):
     ----------
     criterion : {"gini", "entropy", "log_loss", "misclassification"}, default="gini"
         What splits decrease; "log_loss" is another name of "entropy".
+    splitter : {"best"}, default="best"
+        Every cut is tried; scikit-learn's random ones are not offered.
     max_depth : int, optional
         Most tests on the way to a leaf.
     min_samples_split : int or float, default=2
@@ -127,6 +129,7 @@ class DecisionTreeClassifier(Classifier, TreeModel):
         self,
         *,
         criterion: str = "gini",
+        splitter: str = "best",
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,
@@ -145,6 +148,7 @@ class DecisionTreeClassifier(Classifier, TreeModel):
         n_jobs: int | None = None,
     ) -> None:
         self.criterion = criterion
+        self.splitter = splitter
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf

@@ -38,7 +38,8 @@ class DecisionTreeRegressor(Regressor, TreeModel):
     criterion : {"squared_error", "absolute_error", "poisson"}, default="squared_error"
         What splits decrease; "poisson" is for counts, and for targets that are not negative.
         The absolute error takes the rows in memory.
-    max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features,\
+    splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,\
+ max_features,\
  random_state, max_leaf_nodes, min_impurity_decrease, ccp_alpha, prune, validation_fraction,\
  categorical, max_bins, monotonic_cst, n_jobs
         As for `DecisionTreeClassifier`.
@@ -79,6 +80,7 @@ class DecisionTreeRegressor(Regressor, TreeModel):
         self,
         *,
         criterion: str = "squared_error",
+        splitter: str = "best",
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,
@@ -96,6 +98,7 @@ class DecisionTreeRegressor(Regressor, TreeModel):
         n_jobs: int | None = None,
     ) -> None:
         self.criterion = criterion
+        self.splitter = splitter
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf

@@ -10,8 +10,7 @@ read-only array is refused. A kernel with several signatures is compiled for eac
 that is called with anything else raises TypeError instead of compiling once more.
 
 ``@kernel`` alone is for small functions on numbers that other kernels call: they are compiled for
-whatever their callers pass, and end up inlined in the callers.  ``@kernel(inline=True)`` insists on
-that: to hand over ten arrays, of seven numbers each, takes longer than to look at a few rows.
+whatever their callers pass, and end up inlined in the callers.
 
 What holds for every kernel:
 
@@ -98,17 +97,12 @@ class Kernel(Generic[P, R]):
     __name__: str
 
     def __init__(
-        self,
-        function: Callable[P, R],
-        signatures: tuple[str, ...],
-        any_order: bool = False,
-        inline: bool = False,
+        self, function: Callable[P, R], signatures: tuple[str, ...], any_order: bool = False
     ) -> None:
         functools.update_wrapper(self, function)
         self.python = function
         self.signatures = signatures
         self.any_order = any_order
-        self.inline = inline
         self.name = f"{function.__module__}.{function.__qualname__}"
         self.loaded = 0
         self.compiled = 0
@@ -148,7 +142,7 @@ class Kernel(Generic[P, R]):
             import numba
 
             fast = _ANY_ORDER if self.any_order else False
-            dispatcher = numba.jit(self.python, fastmath=fast, forceinline=self.inline, **_OPTIONS)
+            dispatcher = numba.jit(self.python, fastmath=fast, **_OPTIONS)
             dispatcher._cache = _DispatcherCache(self)
             self._dispatcher = dispatcher  # before compiling: a kernel may call itself
             try:
@@ -180,9 +174,9 @@ class Kernel(Generic[P, R]):
 def kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
 @overload
 def kernel(
-    *signatures: str, any_order: bool = False, inline: bool = False
+    *signatures: str, any_order: bool = False
 ) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
-def kernel(*arguments: Any, any_order: bool = False, inline: bool = False) -> Any:
+def kernel(*arguments: Any, any_order: bool = False) -> Any:
     """Make a kernel of a module's function: ``@kernel`` or ``@kernel(signature, …)``.
 
     Examples
@@ -192,8 +186,8 @@ def kernel(*arguments: Any, any_order: bool = False, inline: bool = False) -> An
     True
     """
     if len(arguments) == 1 and callable(arguments[0]):
-        return Kernel(arguments[0], (), any_order, inline)
-    return lambda function: Kernel(function, arguments, any_order, inline)
+        return Kernel(arguments[0], (), any_order)
+    return lambda function: Kernel(function, arguments, any_order)
 
 
 def all_kernels() -> tuple[Kernel[..., Any], ...]:

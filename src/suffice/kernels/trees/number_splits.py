@@ -57,7 +57,7 @@ Integers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 
-@kernel(inline=True)
+@kernel
 def split_of_numbers(
     node: int, j: int, settings: Integers, amounts: Floats, column: Integers, orders: Rows,
     ranks: Rows, codes: Labels, labels: Labels, targets: Floats, nodes: Integers, facts: Floats,
@@ -75,7 +75,7 @@ def split_of_numbers(
     )  # fmt: skip
 
 
-@kernel(inline=True)
+@kernel
 def split_of_order(
     node: int, j: int, settings: Integers, amounts: Floats, column: Integers, orders: Rows,
     ranks: Rows, labels: Labels, targets: Floats, nodes: Integers, facts: Floats, reals: Floats,

@@ -16,7 +16,7 @@ from suffice.kernels.trees.layout import BUFFER
 Rows = NDArray[np.uint32]
 
 
-@kernel(inline=True)
+@kernel
 def divide(orders: Rows, line: int, start: int, end: int, goes_left: NDArray[np.uint8]) -> None:
     """Put the rows of an order that go to the left before the others; both keep their order."""
     left = right = np.uint64(start)

@@ -52,7 +52,7 @@ Floats = NDArray[np.float64]
 # --- by squares ---------------------------------------------------------------------------------
 
 
-@kernel(inline=True)
+@kernel
 def best_square(
     j: int, start: int, end: int, known: int, tied: bool, classes: bool, orders: Rows, ranks: Rows,
     labels: Labels, targets: Floats, total: float, n_before: int, before: float, least: int,
@@ -309,7 +309,7 @@ def best_by_cost(
 # --- all of them --------------------------------------------------------------------------------
 
 
-@kernel(inline=True)
+@kernel
 def count_known(j: int, start: int, end: int, orders: Rows, ranks: Rows) -> int:
     """How many rows of a node come before those whose cell is missing."""
     while end > start and ranks[j, orders[j, end - 1]] == MISSING:
@@ -317,7 +317,7 @@ def count_known(j: int, start: int, end: int, orders: Rows, ranks: Rows) -> int:
     return end - start
 
 
-@kernel(inline=True)
+@kernel
 def add_sums(
     criterion: int, line: int, start: int, end: int, orders: Rows, labels: Labels, targets: Floats,
     out: Floats, to: int, first: int,
@@ -334,7 +334,7 @@ def add_sums(
             out[to, first + 1] += targets[ADDED, row]
 
 
-@kernel(inline=True)
+@kernel
 def best_sorted_cut(
     criterion: int, node: int, j: int, start: int, end: int, known: int, tied: bool,
     weighted: bool, orders: Rows, ranks: Rows, labels: Labels, targets: Floats, facts: Floats,

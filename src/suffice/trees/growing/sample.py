@@ -34,10 +34,8 @@ class TreeSample(NamedTuple):
     weight: Floats | None
 
 
-def seed_of(random_state: Any, draws: bool) -> int:
-    """The seed of a tree; without one, a tree that draws no columns is still the same each time."""
-    if random_state is None and not draws:
-        return 0
+def seed_of(random_state: Any) -> int:
+    """A seed, drawn in scikit-learn's way."""
     return int(check_random_state(random_state).randint(1 << 31))
 
 

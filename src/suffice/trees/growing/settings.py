@@ -27,6 +27,7 @@ WITHOUT_LIMIT = np.iinfo(np.int32).max
 
 
 PARAMETERS: dict[str, list[Any]] = {
+    "splitter": [StrOptions({"best"})],
     "max_depth": [Interval(Integral, 1, None, closed="left"), None],
     "min_samples_split": [
         Interval(Integral, 2, None, closed="left"),
