@@ -159,7 +159,7 @@ PEERS = {
 }
 
 LIMITS = [
-    {"max_depth": 6},
+    {"max_depth": 5},
     {"max_depth": 9, "min_samples_leaf": 40},
     {"max_depth": 7, "min_samples_split": 100, "min_impurity_decrease": 0.001},
     {"max_leaf_nodes": 23, "min_samples_leaf": 5},

@@ -202,8 +202,8 @@ class TreeModel(Estimator):
         self, source: Source, categorical: NDArray[np.bool_]
     ) -> Generator[Request, Any, tuple[Tree, Certificate]]:
         rows: Rows = yield from needed(Gather("rows"))
-        learn = partial(self._first_sample, categorical=categorical)
-        learn = unless_rounded(source, np.flatnonzero(categorical).tolist(), learn)
+        first = partial(self._first_sample, categorical=categorical)
+        learn = unless_rounded(source, np.flatnonzero(categorical).tolist(), first)
         sample = self._weighted(learn(Block(rows.X, rows.y, rows.weight, 0)))
         n = len(sample.y)
         settings = self._settings(n, float(n if sample.weight is None else sample.weight.sum()))
