@@ -91,7 +91,7 @@ DIFFERENT = (
         says="setting an array element with a sequence",
     ),
     Line(
-        "of two columns that split equally well the first is taken, there a random one",
+        "of columns that split equally well the way to the node decides, there a random draw",
         (
             "test_export.py::test_export_text",
             "test_export.py::test_export_text_feature_class_names_array_support*",

@@ -51,6 +51,8 @@ def text_queries(model: Any, X: Any) -> Any:
 def _table(model: Any, X: Any, reset: bool) -> Any:
     """Rows in memory, each column in its own type."""
     if is_frame(X):
+        if X.shape[1] == 0:
+            raise ValueError("Found a frame with 0 feature(s), while a minimum of 1 is required")
         validate_data(model, X, reset=reset, skip_check_array=True)
         return _plain(table_of(X).rows)
     options = {"reset": reset, "ensure_all_finite": False, "accept_sparse": False}

@@ -211,7 +211,7 @@ class TreeModel(Estimator):
         tree = grow_in_memory(*sample, settings, n_categories, self._n_jobs())
         count = np.bincount(tree.apply(sample.cells), minlength=tree.node_count)
         holds = bool((count == np.where(tree.is_leaf, tree.n_node_samples, 0)).all())
-        claim = "each row of the fit comes to the leaf that it grew in"
+        claim = "as many rows of the fit come to each leaf as it grew from"
         return tree, Certificate(holds, claim, "exact: every cut between two values was tried")
 
     def _first_sample(self, block: Block, categorical: NDArray[np.bool_]) -> TreeSample:
@@ -255,10 +255,8 @@ class TreeModel(Estimator):
         grown = yield from grow_from_stream(overview, settings, factor)
         self.categories_ = list(grown.categories)
         tree = grown.tree
-        inner = ~tree.is_leaf
-        below = tree.n_node_samples[tree.children_left] + tree.n_node_samples[tree.children_right]
-        holds = bool((below == tree.n_node_samples)[inner].all())
-        claim = "the rows of each node are those of its two children"
+        holds = int(tree.n_node_samples[tree.is_leaf].sum()) == overview.count
+        claim = "each row of the stream is counted in one leaf"
         what = "two values" if grown.exact else f"two bins, at most {bins} a column,"
         return tree, Certificate(holds, claim, f"histograms: every cut between {what} was tried")
 
@@ -348,7 +346,7 @@ class TreeModel(Estimator):
 
         Parameters
         ----------
-        X : array or data frame, of shape (rows, columns)
+        X : array, data frame or Source, of shape (rows, columns)
         check_input : bool, default=True
             As for `apply`.
 
@@ -357,8 +355,7 @@ class TreeModel(Estimator):
         CSR matrix of shape (rows, nodes)
             1 where a row comes by a node.
         """
-        paths: Any = self._apply(X, lambda rows: self.tree_.decision_path(self._cells(rows)))
-        return paths
+        return self.tree_.paths_to(self.apply(X))
 
     # --- the tree -------------------------------------------------------------------------
 

@@ -171,7 +171,13 @@ class DecisionTreeClassifier(Classifier, TreeModel):
     def _target_of(self, block: Block, reset: bool) -> NDArray[Any]:
         labels = self._labels(block)
         if not reset:
-            return locate(labels, self.classes_)  # a class that nobody has seen is −1: an error
+            codes = locate(coded(labels)[0], self.classes_)[coded(labels)[1]]
+            if (codes < 0).all():
+                raise ValueError(
+                    f"none of the validation labels is among those of the fit: {labels[0]!r}, "
+                    f"but not one of {self.classes_[:10].tolist()}"
+                )
+            return codes  # a class that nobody has seen is −1: always an error
         classes, codes = coded(labels)
         self._adopt_classes(classes)
         return codes

@@ -127,7 +127,7 @@ class DecisionTreeRegressor(Regressor, TreeModel):
             raise ValueError("the target holds NaN or infinity")
         if self.criterion == "poisson" and (y < 0).any():
             raise ValueError("Some value(s) of y are negative: not a target of Poisson regression")
-        if self.criterion == "poisson" and not y.any():
+        if reset and self.criterion == "poisson" and not y.any():
             raise ValueError("Sum of y is not positive, as Poisson regression needs it to be")
         return y
 

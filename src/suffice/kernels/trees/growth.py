@@ -67,7 +67,7 @@ Bytes = NDArray[np.uint8]
 
 @kernel(
     "int64[::1], const float64[::1], const int64[:, ::1], uint32[:, ::1], const uint32[:, ::1], "
-    "const uint16[:, ::1], const uint16[::1], const float64[:, ::1], int64[:, ::1], "
+    "const uint16[:, ::1], const uint16[::1], float64[:, ::1], int64[:, ::1], "
     "float64[:, ::1], uint32[::1], uint8[::1], float64[:, ::1], float64[:, ::1], int64[:, ::1]"
 )
 def grow(
@@ -98,7 +98,8 @@ def grow(
         Of columns of few values and categories; that of a missing cell is the number of values.
     labels : uint16 array of shape (rows,), empty in regression
     targets : float64 array of shape (3, rows)
-        From ADDED on; in classification only ROW_WEIGHT.
+        From ADDED on; in classification only ROW_WEIGHT.  By squared error, ADDED is taken from
+        the mean of the node that a row is in.
     nodes, facts : int64 and float64 arrays of shape (most nodes, …)
         From START, and from IMPURITY on.
     sets : uint32 array
@@ -142,8 +143,6 @@ def grow(
             left + 1, settings, amounts, nodes, facts
         ):
             divide_orders(node, settings, column, orders, nodes, side)
-    while settings[N_WAITING] > 0:  # splits beyond the most leaves are not made
-        nodes[take_last(settings, nodes), FEATURE] = -2
     return STOPPED if settings[STOP_ASKED] else DONE
 
 

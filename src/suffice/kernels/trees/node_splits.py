@@ -126,7 +126,7 @@ def find_split(
 
 @kernel(
     "int64[::1], const float64[::1], const int64[:, ::1], uint32[:, ::1], const uint32[:, ::1], "
-    "const uint16[:, ::1], const uint16[::1], const float64[:, ::1], int64[:, ::1], "
+    "const uint16[:, ::1], const uint16[::1], float64[:, ::1], int64[:, ::1], "
     "float64[:, ::1], uint32[::1], uint8[::1], float64[:, ::1], float64[:, ::1], int64[:, ::1]"
 )
 def find_any_split(

@@ -9,6 +9,7 @@ from suffice.kernels.compiler.compile import kernel
 from suffice.kernels.trees.absolute_error import median_and_cost
 from suffice.kernels.trees.criteria import ABSOLUTE_ERROR, POISSON, SQUARED_ERROR, cost, weight_of
 from suffice.kernels.trees.layout import (
+    ADDED,
     BY_TARGET,
     DEPTH,
     FEATURE,
@@ -76,6 +77,28 @@ def describe(
                 error = (y - value) * (y - value)
             lost += targets[ROW_WEIGHT, row] * error
     facts[node, VALUE], facts[node, IMPURITY] = value, lost / w
+    if criterion == SQUARED_ERROR:
+        facts[node, SUMS + 1] = centre(start, end, value, orders, targets)
+
+
+@kernel
+def centre(start: int, end: int, mean: float, orders: Rows, targets: Floats) -> float:
+    """Take the targets of a node's rows from its mean, as they are added up; their sum.
+
+    They are rounded to multiples of a power of two so small that float64 adds them without error.
+    """
+    size = 0.0
+    for i in range(start, end):
+        row = orders[ROWS, i]
+        size += abs(targets[TARGET, row] - mean) * targets[ROW_WEIGHT, row]
+    unit = 2.0 ** (np.ceil(np.log2(size)) - 52) if size > 0 else 1.0
+    total = 0.0
+    for i in range(start, end):
+        row = orders[ROWS, i]
+        share = (targets[TARGET, row] - mean) * targets[ROW_WEIGHT, row]
+        targets[ADDED, row] = np.round(share / unit) * unit
+        total += targets[ADDED, row]
+    return total
 
 
 @kernel

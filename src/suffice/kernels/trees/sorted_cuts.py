@@ -246,11 +246,8 @@ def best_of_classes(
         right = n - left
         if left < least or right < least:
             continue
-        if not weighted:
-            if entropy:
-                found = one + other - reals[LOGS, left] - reals[LOGS, right] - common
-            else:
-                found = one * reals[INVERSE, left] + other * reals[INVERSE, right] - common
+        if not weighted:  # by entropy: for Gini's index there is `best_by_gini`
+            found = one + other - reals[LOGS, left] - reals[LOGS, right] - common
         else:
             w_right = w_all - w_left
             if min(w_left, w_right) < least_weight or not w_right > 0:

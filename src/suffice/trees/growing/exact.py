@@ -1,9 +1,9 @@
 """A tree grown from rows in memory: every cut between two values is tried.
 
 Sums must not depend on the order in which rows are added, lest equal splits differ by rounding:
-weights, and targets less their mean, are rounded to multiples of a power of two so fine that
-float64 adds them without error.  Values and impurities of nodes are computed from the targets
-as they are.
+weights, and the targets of a node less their mean, are rounded to multiples of a power of two so
+fine that float64 adds them without error.  Values and impurities of nodes are computed from the
+targets as they are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from suffice.kernels.trees import layout
 from suffice.kernels.trees.criteria import ABSOLUTE_ERROR, ENTROPY, POISSON
 from suffice.kernels.trees.growth import grow
 from suffice.kernels.trees.node_splits import find_any_split
-from suffice.kernels.trees.numbering import number_depth_first
 from suffice.trees.growing.columns import FEW, KeptColumns, kept_columns
 from suffice.trees.growing.settings import Settings
 from suffice.trees.nodes.tree import LEAF, UNDEFINED, Tree
@@ -61,27 +60,28 @@ def grow_in_memory(
     kept.orders[layout.ROWS] = np.arange(len(X))
     if by_target:
         kept.orders[layout.BY_TARGET] = np.argsort(targets[layout.TARGET], kind="stable")
-    numbers, amounts = in_numbers(settings, targets[layout.ROW_WEIGHT], weight is not None)
-    numbers[layout.PLAIN] = not by_target and (n_categories < 0).all()
+    plain = not by_target and bool((n_categories < 0).all())
+    numbers, amounts = in_numbers(settings, targets[layout.ROW_WEIGHT], weight is not None, plain)
     room = workspace(len(X), settings, n_categories)
 
     def run() -> Nodes:
-        nodes, status = Nodes.empty(settings, n_categories), layout.FULL
+        nodes, status = Nodes.empty(settings, n_categories), layout.ASKED
         while status in (layout.FULL, layout.ASKED):
             if status == layout.FULL:
                 nodes = nodes.enlarged()
-                everything: Any = (
-                    numbers, amounts, kept.facts, kept.orders, kept.ranks, kept.codes, labels,
-                    targets, *nodes, *room,
-                )  # fmt: skip
-            else:
+            everything: Any = (
+                numbers, amounts, kept.facts, kept.orders, kept.ranks, kept.codes, labels, targets,
+                *nodes, *room,
+            )  # fmt: skip
+            if status == layout.ASKED and numbers[layout.N_NODES]:
                 find_any_split(*everything)
             status = grow(*everything)
         return nodes
 
     stop = numbers[layout.STOP_ASKED :]
     nodes = run() if X.size < LONG else stoppable(run, stop)
-    return tree_of(nodes, int(numbers[layout.N_NODES]), X, kept, settings)
+    n, n_words = numbers[[layout.N_NODES, layout.N_WORDS]].tolist()
+    return tree_of(nodes, n, n_words, X, kept, settings)
 
 
 # --- what is handed to the kernel --------------------------------------------------------------
@@ -92,26 +92,30 @@ def targets_of(
 ) -> tuple[NDArray[np.uint16], Floats]:
     """Labels, and numbers of the rows that are added without error, as the kernel has them."""
     labels, targets = np.empty(0, np.uint16), np.empty((3, len(y)))
-    targets[layout.ROW_WEIGHT] = 1.0 if weight is None else exactly_added(weight)
+    targets[layout.ROW_WEIGHT] = 1.0
+    if weight is not None:
+        unit = unit_of(weight)
+        targets[layout.ROW_WEIGHT] = np.maximum(np.round(weight / unit), 1) * unit
     if not settings.is_regression:
         return y.astype(np.uint16), targets
     targets[layout.TARGET] = y
-    centred = y if settings.criterion == POISSON else y - np.mean(y, dtype=np.float64)
-    targets[layout.ADDED] = exactly_added(centred * targets[layout.ROW_WEIGHT])
+    if settings.criterion == POISSON:
+        added = y * targets[layout.ROW_WEIGHT]
+        unit = unit_of(added)
+        targets[layout.ADDED] = np.round(added / unit) * unit
+    else:
+        targets[layout.ADDED] = 0.0  # by squared error, each node fills it in
     return labels, targets
 
 
-def exactly_added(values: Floats) -> Floats:
-    """Numbers rounded to multiples of a power of two such that float64 adds all without error."""
+def unit_of(values: Floats) -> float:
+    """A power of two so small that float64 adds multiples of it up to these without error."""
     total = np.abs(values).sum()
-    if not total > 0:
-        return values
-    unit = np.exp2(np.ceil(np.log2(total)) - 52)
-    return np.round(values / unit) * unit
+    return float(np.exp2(np.ceil(np.log2(total)) - 52)) if total > 0 else 1.0
 
 
 def in_numbers(
-    settings: Settings, weight: Floats, weighted: bool
+    settings: Settings, weight: Floats, weighted: bool, plain: bool
 ) -> tuple[NDArray[np.int64], Floats]:
     """The settings as the kernel has them."""
     numbers = np.zeros(layout.STOP_ASKED + 1, np.int64)
@@ -125,7 +129,7 @@ def in_numbers(
         settings.max_leaf_nodes,
         settings.seed,
         weighted,
-        True,
+        plain,
     )
     amounts = (settings.min_weight_leaf, settings.min_impurity_decrease, float(weight.sum()))
     return numbers, np.array(amounts)
@@ -176,7 +180,12 @@ class Nodes(NamedTuple):
 
 
 def tree_of(
-    grown: Nodes, n: int, X: NDArray[np.floating], kept: KeptColumns, settings: Settings
+    grown: Nodes,
+    n: int,
+    n_words: int,
+    X: NDArray[np.floating],
+    kept: KeptColumns,
+    settings: Settings,
 ) -> Tree:
     """What has grown, with thresholds, and nodes in the order in which scikit-learn has them."""
     nodes, facts = grown.numbers[:n], grown.facts[:n]
@@ -201,13 +210,11 @@ def tree_of(
         facts[:, layout.WEIGHT],
         value[:, None],
         np.where(inner, start, LEAF) if has_sets else start[:0],
-        grown.sets,
+        grown.sets[:n_words],
     )
     if settings.max_leaf_nodes < len(X):
         return tree.typed()  # best first: in the order of growth
-    size, number = np.empty(n, np.int64), np.empty(n, np.int64)
-    number_depth_first(left, right, size, number)
-    return tree.reordered(np.argsort(number)).typed()
+    return tree.cut_back(np.zeros(n, np.bool_))  # nothing is cut, but nodes come depth first
 
 
 def thresholds(

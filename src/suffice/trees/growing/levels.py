@@ -179,7 +179,7 @@ class Growth:
             node.depth >= settings.max_depth
             or node.rows < max(settings.min_samples_split, 2 * settings.min_samples_leaf)
             or node.weight < 2 * settings.min_weight_leaf
-            or node.impurity <= EPSILON
+            or node.impurity <= 0
         )
 
     # --- histograms ---------------------------------------------------------------------------

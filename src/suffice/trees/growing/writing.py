@@ -106,16 +106,17 @@ def tree_of(nodes: list[GrowingNode], scheme: Scheme, preorder: bool) -> Tree:
     def of_splits(value: Any, leaf: Any) -> list[Any]:
         return [leaf if one is None else value(one) for one in splits]
 
-    bins, starts = scheme.coding.bins, []
+    bins, starts, words = scheme.coding.bins, [], 0
     bits: list[NDArray[np.uint32]] = []
     for one in splits:
         categories = None if one is None else bins[one.column].categories
         starts.append(LEAF)
         if one is not None and categories is not None:
-            starts[-1] = sum(len(one) for one in bits)
+            starts[-1] = words
             members = np.zeros(-(-len(categories) // 32) * 32, np.uint8)
             members[: len(categories)] = one.goes_left[:-1]
             bits.append(np.packbits(members, bitorder="little").view(np.uint32))
+            words += len(bits[-1])
     has_categories = any(one.categories is not None for one in bins)
     sums, weight = np.array([node.sums for node in nodes]), [node.weight for node in nodes]
     value = sums / np.array(weight)[:, None]

@@ -101,6 +101,8 @@ class MultiwayClassifier(Classifier, Estimator):
         self.classes_, labels = coded(self._labels(block))
         self.categories_ = categories_of(block.X, self._is_categorical())
         weight = np.ones(block.n_rows) if block.weight is None else block.weight
+        if weight.sum() < block.n_rows:  # such as shares of 1: else no node would hold two rows
+            weight = weight * (block.n_rows / weight.sum())
         n_values = np.array([len(values) for values in self.categories_], dtype=np.int64)
         if self._missing_is_a_value:
             n_values += 1

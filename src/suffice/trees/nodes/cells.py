@@ -59,6 +59,11 @@ def cells_of(
                 column = np.full(len(column), np.nan)
             cells[:, j] = column
             continue
+        is_text, was_text = column.dtype == object, categories[j].dtype == object
+        if is_text != was_text and len(categories[j]) and not _are_missing(column).all():
+            kinds = ("text", "numbers") if is_text else ("numbers", "text")
+            label = j if names is None else names[j]
+            raise ValueError(f"column {label!r} holds {kinds[0]}; in the fit it held {kinds[1]}")
         place = locate(column, categories[j]).astype(np.float64)
         if missing_is_a_value:
             place[_are_missing(column)] = len(categories[j])

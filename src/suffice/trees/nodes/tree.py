@@ -230,7 +230,10 @@ class Tree:
         -------
         csr_matrix of shape (rows, nodes)
         """
-        node = self.apply(X)
+        return self.paths_to(self.apply(X))
+
+    def paths_to(self, node: NDArray[np.int64]) -> csr_matrix:
+        """The nodes on the way to some, as `decision_path` has them."""
         end = np.append(0, np.cumsum(self.depth[node] + 1, dtype=np.int64))
         nodes, place = np.empty(end[-1], np.int64), end[1:]
         while len(node):  # from the leaves up
@@ -284,21 +287,6 @@ class Tree:
         place = np.repeat(old - new, words) + np.arange(words.sum())
         start = np.where(old >= 0, new, LEAF)
         return {"category_start": start, "category_bits": self.category_bits[place]}
-
-    def reordered(self, order: NDArray[np.int64]) -> Tree:
-        """The same tree with its nodes in another order."""
-        number = np.empty(self.node_count + 1, np.int64)
-        number[order], number[LEAF] = np.arange(self.node_count), LEAF
-        columns = {one.name: getattr(self, one.name) for one in fields(self)}
-        for name in ("children_left", "children_right"):
-            columns[name] = number[columns[name]]
-        mixed = np.zeros(self.node_count, np.bool_)
-        return Tree(
-            **{
-                n: old[order] if np.shape(old)[:1] == mixed.shape and n != "category_bits" else old
-                for n, old in columns.items()
-            }
-        )
 
     def typed(self) -> Tree:
         """The same nodes in arrays of the types that kernels and files expect."""

@@ -89,7 +89,7 @@ class ColumnCondition:
             return f"{self.name} is missing"
         if anything:
             return f"{self.name} is not missing"
-        return words + OR_MISSING if self.missing and missing else words
+        return f"({words}{OR_MISSING})" if self.missing and missing else words
 
 
 @dataclass(frozen=True, eq=False)

@@ -86,7 +86,7 @@ def membership(values: Any, chosen: Mask) -> str:
 
 def shortened(name: str) -> str:
     """A name on one line, cut where it is long."""
-    name = " ".join(name.split())
+    name = " ".join(name.split()) or repr(name)
     return name if len(name) <= SHOWN_CHARACTERS else name[: SHOWN_CHARACTERS - 1] + "…"
 
 
