@@ -122,7 +122,7 @@ def test_missing_cells_are_told_where_their_way_was_learned():
     assert "missing" in export_text(silent, missing=True)
     assert "missing" in rules(silent, missing=True)
     assert "feature_0 <= 1.50 or missing\n" in export_text(learned)
-    assert "if feature_0 ≤ 1.5 or missing then 0 (100% of 2 rows)" in rules(learned)
+    assert "if (feature_0 ≤ 1.5 or missing) then 0 (100% of 2 rows)" in rules(learned)
     assert "missing" not in rules(learned, missing=False)
     alone = ours(classifier(X, [1, 1, 1, 1, 1, 0]))
     assert "feature_0 is missing" in export_text(alone, missing=False)
@@ -241,7 +241,7 @@ def test_rules_choose_categories():
 
 def test_rules_in_words():
     assert rules(with_categories(), order="leaves").splitlines() == [
-        "if colour in {blue, red} or missing then no (100% of 80 rows)",
+        "if (colour in {blue, red} or missing) then no (100% of 80 rows)",
         "if colour in {green} and size ≤ 2 then no (90.0% of 40 rows)",
         "if colour in {yellow} and size ≤ 2 then yes (100% of 30 rows)",
         "if colour in {green, yellow} and size > 2 then yes (80.0% of 20 rows)",

@@ -140,7 +140,7 @@ class TreeModel(Estimator):
             raise ValueError(
                 "monotonic_cst is not taken yet: grow without it, or use scikit-learn's trees"
             )
-        if is_table(X) and 0 not in getattr(X, "shape", ()):
+        if is_table(X) and 0 not in getattr(X, "shape", ())[:1]:
             source = text_source(self, X, y, sample_weight, reset)
             self._take_target_names(source, y, reset)
         else:

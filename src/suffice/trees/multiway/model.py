@@ -81,7 +81,7 @@ class MultiwayClassifier(Classifier, Estimator):
     # --- fitting --------------------------------------------------------------------------
 
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
-        if not is_table(X) or 0 in getattr(X, "shape", ()):
+        if not is_table(X) or 0 in getattr(X, "shape", ())[:1]:
             return super()._training_source(X, y, sample_weight, reset)
         source = text_source(self, X, y, sample_weight, reset)
         self._take_target_names(source, y, reset)
