@@ -609,7 +609,9 @@ for model in models:
 longest = max(0.05, 4 * (time.perf_counter() - began))  # a busy machine saves slowly
 os.unlink(os.path.join(folder, "other"))
 dice, outcomes, unfinished = random.Random(0), set(), 0
-for _ in range(rounds):
+for turn in range(20 * rounds):
+    if turn >= rounds and unfinished and len(outcomes) == 2:
+        break
     child = os.fork()
     if child == 0:
         while True:
