@@ -33,6 +33,9 @@ MOST_CATEGORIES = 65_535
 TOGETHER = 8
 """Columns that are copied from the rows at once: as many float64 as a line of the cache holds."""
 
+ROWS_COPIED = 4096
+"""Rows of these that are copied at once: what of them is in the cache serves all columns."""
+
 Floats = NDArray[np.float64]
 
 
@@ -86,8 +89,10 @@ def kept_columns(
     )
 
     def work(start: int, stopped: Stopped) -> None:
-        part = np.array(X[:, start : start + TOGETHER].T, np.float64, order="C")
-        part += 0.0  # there is one zero
+        part = np.empty((min(TOGETHER, n_columns - start), n_rows))
+        for row in range(0, n_rows, ROWS_COPIED):
+            few_rows = slice(row, row + ROWS_COPIED)
+            part[:, few_rows] = X[few_rows, start : start + TOGETHER].T
         for j, cells in enumerate(part, start):
             if n_categories[j] >= 0:
                 keep_categories(kept, j, cells, int(n_categories[j]))
