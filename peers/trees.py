@@ -99,11 +99,6 @@ DIFFERENT = (
         says="- \\|--- (feature_1|b) <= 0.00",
     ),
     Line(
-        "splits of one partition tie, and the rounding of weighted sums decides between them",
-        ("test_tree.py::test_sample_weight_non_uniform[make_regression*",),
-        says="Not equal to tolerance",
-    ),
-    Line(
         "a class whose rows all have weight 0 is none of `classes_`",
         ("test_split.py::*dense*DecisionTreeClassifier*",),
         says=r"\(shapes \(\d,\), \(\d,\) mismatch\)",
