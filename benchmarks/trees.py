@@ -41,6 +41,7 @@ from benchmarks.harness import (
     shape,
 )
 from benchmarks.tables import factors
+from benchmarks.wheels import Unavailable
 
 Floats = NDArray[np.float64]
 Model = Callable[..., Any]
@@ -190,7 +191,7 @@ class Growing:
         made = contenders(self.model)
         try:
             few = self.data(Options(quick=True), 0)
-        except covertype.Unavailable as error:
+        except Unavailable as error:
             return [Failure(self.work, str(error), broken=False)]
         for make in made.values():
             make().fit(few.X[:1000], few.y[:1000])  # imports and compiles
@@ -305,11 +306,12 @@ class Memory:
     work: str
     data: Data
     model: str
+    contenders: Callable[[str], Mapping[str, Model]] = contenders
 
     def run(self, options: Options) -> list[Result]:
         if not PEAK.exists():
             return [Failure(self.work, "only Linux tells the memory of a fit", broken=False)]
-        made = contenders(self.model)
+        made = self.contenders(self.model)
         draw = self.data(options, 0)
         with TemporaryDirectory() as name:
             folder = Path(name)

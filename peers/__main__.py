@@ -1,14 +1,29 @@
-"""Run scikit-learn's test files for trees on ours: `python -m peers [options of pytest]`."""
+"""Run scikit-learn's test files for trees, forests and bagging on ours.
+
+python -m peers [names of files, such as test_forest.py] [options of pytest]
+"""
 
 import sys
 from pathlib import Path
 
 import pytest
-from sklearn.tree import tests
+import sklearn
 
 # By their path: pytest takes the names of modules too, but then reads our own tests' conftest.py.
-FILES = Path(tests.__file__).parent
+FOLDER = Path(sklearn.__file__).parent
+FILES = (
+    *sorted((FOLDER / "tree" / "tests").glob("test_*.py")),
+    FOLDER / "ensemble" / "tests" / "test_forest.py",
+    FOLDER / "ensemble" / "tests" / "test_bagging.py",
+)
 SETTINGS = Path(__file__).with_name("pytest.ini")
 
+
+def main(arguments: list[str]) -> int:
+    chosen = [file for file in FILES if file.name in arguments]
+    options = [argument for argument in arguments if argument not in {file.name for file in FILES}]
+    return pytest.main(["-c", str(SETTINGS), *map(str, chosen or FILES), *options])
+
+
 if __name__ == "__main__":
-    sys.exit(pytest.main(["-c", str(SETTINGS), str(FILES), *sys.argv[1:]]))
+    sys.exit(main(sys.argv[1:]))

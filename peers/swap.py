@@ -1,10 +1,10 @@
-"""A plugin for pytest: scikit-learn's test files for trees, on the trees of this library.
+"""A plugin for pytest: scikit-learn's test files for trees, forests and bagging, on ours.
 
 The files are those of the installed scikit-learn, as they are.  Before they are imported, the
-names `DecisionTreeClassifier` and `DecisionTreeRegressor` of `sklearn.tree` become ours, so that
-whatever a file makes of them (dictionaries, parameters of tests) is ours as well.  `peers.trees`
-lists the tests that are left out and those that fail, with the reason for each; a test that is
-listed as failing and passes is reported as a failure.
+names of its classes in `sklearn.tree` and `sklearn.ensemble` become ours, so that whatever a file
+makes of them (dictionaries, parameters of tests) is ours as well.  `peers.trees`, `peers.forests`
+and `peers.bagging` list the tests that are left out and those that fail, with the reason for each;
+a test that is listed as failing and passes is reported as a failure.
 """
 
 from __future__ import annotations
@@ -15,14 +15,25 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 import pytest
-import sklearn.ensemble  # before the swap: its forests grow scikit-learn's own trees
+import sklearn.ensemble  # before the swap: what it makes itself grows scikit-learn's own trees
 import sklearn.tree
 from sklearn.tree import _export as exporters
 
 import suffice
-from peers import trees
+from peers import bagging, forests, trees
+from peers.lines import Line
 
-SWAPPED = ("DecisionTreeClassifier", "DecisionTreeRegressor")
+TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor")
+ENSEMBLES = (
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "BaggingClassifier",
+    "BaggingRegressor",
+)
+LISTS = {"test_forest.py": forests, "test_bagging.py": bagging}
+"""By the name of the test file; the others are about trees."""
 
 
 def with_splitter(ours: type) -> type:
@@ -41,7 +52,9 @@ def with_splitter(ours: type) -> type:
 
 def swap() -> None:
     """Ours in place of scikit-learn's, and its exporters made to take them."""
-    for name in SWAPPED:
+    for name in ENSEMBLES:
+        setattr(sklearn.ensemble, name, getattr(suffice, name))
+    for name in TREES:
         theirs = getattr(sklearn.tree, name)
         swapped = with_splitter(getattr(suffice, name))
         # Under its own name at module level, a class can be pickled.
@@ -58,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
     swap()
 
 
-def line_of(test: str, lines: Sequence[trees.Line]) -> trees.Line | None:
+def line_of(test: str, lines: Sequence[Line]) -> Line | None:
     """The first line that lists a test."""
     for line in lines:
         for pattern in line.tests:
@@ -72,15 +85,20 @@ def identity(item: pytest.Item) -> str:
     return f"{item.path.name}::{item.name}"
 
 
+def lists(item: pytest.Item) -> Any:
+    """The module that lists the tests of a file."""
+    return LISTS.get(item.path.name, trees)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for module in {item.module for item in items if isinstance(item, pytest.Function)}:
         for name in ("CLF_TREES", "REG_TREES", "ALL_TREES"):
             for extra in ("ExtraTreeClassifier", "ExtraTreeRegressor"):
                 getattr(module, name, {}).pop(extra, None)  # tests that loop over all trees
     for item in items:
-        if left_out := line_of(identity(item), trees.LEFT_OUT):
+        if left_out := line_of(identity(item), lists(item).LEFT_OUT):
             item.add_marker(pytest.mark.skip(reason=left_out.reason))
-        elif different := line_of(identity(item), trees.DIFFERENT):
+        elif different := line_of(identity(item), lists(item).DIFFERENT):
             item.add_marker(pytest.mark.xfail(reason=different.reason, strict=True))
 
 
@@ -90,7 +108,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A listed test has failed as it was told to, or for a reason that the list does not know."""
     report = yield
-    line = line_of(identity(item), trees.DIFFERENT)
+    line = line_of(identity(item), lists(item).DIFFERENT)
     if line and call.excinfo and hasattr(report, "wasxfail"):
         told = re.search(line.says, str(call.excinfo.value))
         if not told:

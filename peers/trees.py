@@ -5,16 +5,7 @@ What is on neither list passes.  A star stands for anything.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class Line(NamedTuple):
-    """Tests that have one reason; a failing one must end in an error that `says` this."""
-
-    reason: str
-    tests: tuple[str, ...]
-    says: str = ""
-
+from peers.lines import Line
 
 LEFT_OUT = (
     Line(

@@ -5,7 +5,7 @@ its algorithm does not move.  The chosen ones are about what it computes.  Model
 door with another are kin: at theirs only a few knock, the others with `make long`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -33,20 +33,41 @@ DOOR = {
 }
 
 
+def nothing(model: Any) -> dict[str, str]:
+    return {}
+
+
 def contract(
-    models: Sequence[Any], *, kin: Sequence[Any] = (), switched: Sequence[Any] = ()
+    models: Sequence[Any],
+    *,
+    kin: Sequence[Any] = (),
+    switched: Sequence[Any] = (),
+    excused: Callable[[Any], dict[str, str]] = nothing,
 ) -> pytest.MarkDecorator:
-    """Parametrise over each model with every check, and each switched one with the chosen."""
-    every = parametrize_with_checks(list(models))
-    some = parametrize_with_checks(list(kin))
-    few = parametrize_with_checks(list(switched))
+    """Parametrise over each model with every check, and each switched one with the chosen.
+
+    `excused` says which checks a model fails, and why it should.
+    """
+
+    def checks(some: Sequence[Any]) -> Any:
+        return parametrize_with_checks(list(some), expected_failed_checks=excused)
+
+    every = checks(models)
     cases = list(every.args[1])
-    for model, check in some.args[1]:
-        now = check.func.__name__ in CHOSEN | DOOR
-        cases.append(pytest.param(model, check, marks=() if now else pytest.mark.long))
-    cases += [
-        (model, check)
-        for model, check in few.args[1]
-        if check.func.__name__ in CHOSEN and not check.keywords
-    ]
+    for case in map(as_case, checks(kin).args[1]):
+        now = name_of(case) in CHOSEN | DOOR
+        marks = case.marks if now else (*case.marks, pytest.mark.long)
+        cases.append(pytest.param(*case.values, marks=marks))
+    few = map(as_case, checks(switched).args[1])
+    cases += [case for case in few if name_of(case) in CHOSEN and not case.values[1].keywords]
     return pytest.mark.parametrize(("estimator", "check"), cases, ids=every.kwargs["ids"])
+
+
+def as_case(case: Any) -> Any:
+    """A model and a check; those that are excused come with a mark already."""
+    return case if hasattr(case, "marks") else pytest.param(*case)
+
+
+def name_of(case: Any) -> str:
+    name: str = case.values[1].func.__name__
+    return name

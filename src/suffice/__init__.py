@@ -15,7 +15,21 @@ if TYPE_CHECKING:
     from suffice.catalogue import save as save
     from suffice.decomposition.pca import PCA as PCA
     from suffice.engines.settings import config as config
+    from suffice.ensembles.bagging_classifier import BaggingClassifier as BaggingClassifier
+    from suffice.ensembles.bagging_regressor import BaggingRegressor as BaggingRegressor
+    from suffice.ensembles.extra_trees_classifier import (
+        ExtraTreesClassifier as ExtraTreesClassifier,
+    )
+    from suffice.ensembles.extra_trees_regressor import (
+        ExtraTreesRegressor as ExtraTreesRegressor,
+    )
     from suffice.ensembles.one_vs_rest import OneVsRest as OneVsRest
+    from suffice.ensembles.random_forest_classifier import (
+        RandomForestClassifier as RandomForestClassifier,
+    )
+    from suffice.ensembles.random_forest_regressor import (
+        RandomForestRegressor as RandomForestRegressor,
+    )
     from suffice.fitting.merging_models import merge as merge
     from suffice.generative.bernoulli_nb import BernoulliNB as BernoulliNB
     from suffice.generative.categorical_nb import CategoricalNB as CategoricalNB
@@ -77,6 +91,12 @@ __version__ = "0.1.0"
 
 # Public name → the module that defines it, imported when the name is first used.
 _PUBLIC = {
+    "BaggingClassifier": "suffice.ensembles.bagging_classifier",
+    "BaggingRegressor": "suffice.ensembles.bagging_regressor",
+    "ExtraTreesClassifier": "suffice.ensembles.extra_trees_classifier",
+    "ExtraTreesRegressor": "suffice.ensembles.extra_trees_regressor",
+    "RandomForestClassifier": "suffice.ensembles.random_forest_classifier",
+    "RandomForestRegressor": "suffice.ensembles.random_forest_regressor",
     "BayesianLinearRegression": "suffice.linear.bayesian_linear_regression",
     "C45Classifier": "suffice.trees.c45_classifier",
     "DecisionTreeClassifier": "suffice.trees.decision_tree_classifier",
@@ -131,6 +151,8 @@ _MODULES = ("bayes", "catalogue", "families", "preprocessing", "text", "theory")
 
 __all__ = [
     "PCA",
+    "BaggingClassifier",
+    "BaggingRegressor",
     "BayesianLinearRegression",
     "BernoulliNB",
     "C45Classifier",
@@ -140,6 +162,8 @@ __all__ = [
     "DecisionTreeRegressor",
     "ElasticNet",
     "ElasticNetCV",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "GaussianNB",
     "GeneralizedLinearModel",
     "GridSearchCV",
@@ -161,6 +185,8 @@ __all__ = [
     "Perceptron",
     "PoissonNB",
     "QuadraticDiscriminantAnalysis",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "Ridge",
     "RidgeCV",
     "__version__",

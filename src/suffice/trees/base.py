@@ -7,7 +7,7 @@ tried.  Larger streams are kept in bins of one byte a value, and cuts between bi
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -21,16 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.gather import Rows
 from suffice.fitting.certificate import Certificate
-from suffice.fitting.column_kinds import categorical_columns, with_named
-from suffice.fitting.estimator import Estimator
 from suffice.fitting.requests import Found, Gather, Passes, Request, needed
-from suffice.fitting.text_columns import (
-    any_large,
-    is_table,
-    text_queries,
-    text_source,
-    unless_rounded,
-)
+from suffice.fitting.text_columns import unless_rounded
 from suffice.sources import Block, FileSource, Source
 from suffice.sources.derived.subset import SubsetSource
 from suffice.trees.growing.binned import grow_from_stream, overview_of
@@ -39,7 +31,8 @@ from suffice.trees.growing.exact import grow_in_memory
 from suffice.trees.growing.overview import MOST_BINS
 from suffice.trees.growing.sample import TreeSample, reading, seed_of
 from suffice.trees.growing.settings import PARAMETERS, Settings, columns_drawn, settings_of
-from suffice.trees.nodes.cells import categories_of, cells_of
+from suffice.trees.nodes.cells import categories_of
+from suffice.trees.nodes.model import CellsModel
 from suffice.trees.nodes.tree import Floats, Tree
 from suffice.trees.pruning import cost_complexity, reduced_error
 
@@ -47,7 +40,7 @@ MOST_CELLS = 1 << 27
 """Cells of a stream up to which its rows are gathered: a gigabyte."""
 
 
-class TreeModel(Estimator):
+class TreeModel(CellsModel):
     """Base of CART's trees.
 
     Attributes
@@ -63,27 +56,16 @@ class TreeModel(Estimator):
     """
 
     tree_: Tree
-    categories_: list[NDArray[Any] | None]
 
     criterion: str
     ccp_alpha: float
     prune: str | None
     validation_fraction: float
-    categorical: Sequence[Any] | None
     max_bins: Any
     max_features: Any
     random_state: Any
-    monotonic_cst: Any
 
-    _takes_text = True
-    _answers_check_range = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = PARAMETERS
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = tags.input_tags.string = True
-        return tags
 
     # --- what a model provides ------------------------------------------------------------
 
@@ -135,26 +117,8 @@ class TreeModel(Estimator):
         finally:
             self.__dict__.pop("_validation", None)
 
-    def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
-        if self.monotonic_cst is not None:
-            raise ValueError(
-                "monotonic_cst is not taken yet: grow without it, or use scikit-learn's trees"
-            )
-        if is_table(X) and 0 not in getattr(X, "shape", ())[:1]:
-            source = text_source(self, X, y, sample_weight, reset)
-            self._take_target_names(source, y, reset)
-        else:
-            source = super()._training_source(X, y, sample_weight, reset)
-        if not isinstance(X, Source):
-            # For those who read the same rows again: numbers of a frame may be categories.
-            source.categorical = categorical_columns(source, X)  # type: ignore[attr-defined]
-        return source
-
     def _passes(self, source: Source) -> Passes:
-        names = getattr(self, "feature_names_in_", None)
-        categorical = np.array(
-            with_named(categorical_columns(source), self.categorical, names), bool
-        )
+        categorical = self._categorical(source)
         self.n_outputs_ = 1
         self.max_features_ = columns_drawn(self.max_features, self.n_features_in_)
         validation = None
@@ -301,30 +265,9 @@ class TreeModel(Estimator):
 
     # --- rows to answer for ---------------------------------------------------------------
 
-    def _label(self, j: int) -> Any:
-        return self.feature_names_in_[j] if hasattr(self, "feature_names_in_") else j
-
-    def _cells(self, rows: Any) -> Any:
-        """Rows as the tree takes them."""
-        if isinstance(rows, np.ndarray) and all(one is None for one in self.categories_):
-            return rows
-        is_one = np.array([one is not None for one in self.categories_])
-        known = [np.empty(0) if one is None else one for one in self.categories_]
-        return cells_of(rows, known, is_one, False, getattr(self, "feature_names_in_", None))
-
     def _values(self, rows: Any) -> Floats:
         """The values of the leaves that rows come to."""
         return self.tree_.predict(self._cells(rows))
-
-    def _apply(self, X: Any, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
-        if is_table(X):
-            return function(text_queries(self, X))
-        if isinstance(X, Source):
-            known = [one for one in getattr(self, "categories_", ()) if one is not None]
-            if any_large(known):
-                columns = [j for j, one in enumerate(self.categories_) if one is not None]
-                function = unless_rounded(X, columns, function)
-        return super()._apply(X, function)
 
     def apply(self, X: Any, check_input: bool = True) -> NDArray[np.int64]:
         """The number of the leaf that each row comes to.

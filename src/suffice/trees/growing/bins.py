@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.engines.engine import Stopped
+from suffice.engines.passes import each
 from suffice.numerics.cached import cached_property
 from suffice.numerics.double_double import Array
 from suffice.sources import Block
 from suffice.statistics.counts.distinct import locate
 from suffice.statistics.counts.labels import coded
-from suffice.trees.growing.overview import Overview, columns_of, dense
+from suffice.trees.growing.overview import Overview, columns_of, dense_parts
 
 BYTE = 255
 """Bins of a column whose cells take a byte, that of missing cells not counted."""
@@ -89,23 +91,22 @@ def quantile_edges(sample: Array, max_bins: int) -> Array:
     return midpoints(values)[middle[1:] > middle[:-1]]
 
 
-def bins_of(overview: Overview) -> tuple[ColumnBins, ...]:
-    """The bins of all columns."""
-    look, sample, place = overview.look, overview.sample, 0
+def bins_of(overview: Overview, n_jobs: int | None = None) -> tuple[ColumnBins, ...]:
+    """The bins of all columns; quantiles are taken of several columns at a time."""
+    look, sample = overview.look, overview.sample
     rows = np.concatenate(sample.rows) if sample.rows else np.empty((0, 0))
-    found = []
-    for values, categorical in zip(overview.values, look.categorical, strict=True):
-        if categorical:
-            assert values is not None
-            found.append(ColumnBins(values, None, np.empty(0)))
-            continue
+    places = np.cumsum([not one for one in look.categorical]) - 1
+
+    def of_column(j: int, stopped: Stopped) -> ColumnBins:
+        values = overview.values[j]
         if values is None:
-            found.append(ColumnBins(None, None, quantile_edges(rows[:, place], look.max_bins)))
-        else:
-            values = values.astype(np.float64)
-            found.append(ColumnBins(None, values, midpoints(values)))
-        place += 1
-    return tuple(found)
+            return ColumnBins(None, None, quantile_edges(rows[:, places[j]], look.max_bins))
+        if look.categorical[j]:
+            return ColumnBins(values, None, np.empty(0))
+        values = values.astype(np.float64)
+        return ColumnBins(None, values, midpoints(values))
+
+    return tuple(each(list(range(len(places))), of_column, n_jobs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,12 +138,16 @@ class Coding:
 
     def __call__(self, block: Block) -> dict[str, NDArray[Any]]:
         """The bins of a block, and its target."""
-        columns, wide = columns_of(dense(block.X)), self.is_wide
+        wide = self.is_wide
         narrow = np.empty((block.n_rows, np.count_nonzero(~wide)), np.uint8)
-        broad = np.empty((block.n_rows, np.count_nonzero(wide)), np.uint16)
+        most = max((one.n_bins for one in self.bins), default=0)
+        dtype = np.uint16 if most <= np.iinfo(np.uint16).max else np.uint32
+        broad = np.empty((block.n_rows, np.count_nonzero(wide)), dtype)
         place = np.where(wide, np.cumsum(wide), np.cumsum(~wide)) - 1
-        for j, (bins, column) in enumerate(zip(self.bins, columns, strict=True)):
-            (broad if wide[j] else narrow)[:, place[j]] = bins.codes(column)
+        for part in dense_parts(block):
+            here = slice(part.start - block.start, part.start - block.start + part.n_rows)
+            for j, (bins, column) in enumerate(zip(self.bins, columns_of(part.X), strict=True)):
+                (broad if wide[j] else narrow)[here, place[j]] = bins.codes(column)
         out: dict[str, NDArray[Any]] = {"narrow": narrow, "wide": broad}
         there = slice(None) if block.weight is None else block.weight > 0
         assert block.y is not None

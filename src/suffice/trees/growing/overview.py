@@ -9,7 +9,7 @@ and order the rows come.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 
 from suffice.fitting.classification import labels_of
 from suffice.numerics.double_double import Array
-from suffice.sources import Block, Columns
+from suffice.sources import Block, Columns, block_rows
 from suffice.sources.derived.subset import bits_of_rows
 from suffice.sources.finite import LARGEST
 from suffice.statistics.base import present
@@ -179,8 +179,11 @@ class Look:
 
     def __call__(self, block: Block) -> Overview:
         """What the rows of a block tell."""
+        return Overview.merge([self._of(part) for part in dense_parts(block)])
+
+    def _of(self, block: Block) -> Overview:
         bits = bits_of_rows(block.start, block.start + block.n_rows, 0)
-        weight, X, y, bits = present(block.weight, dense(block.X), block.y, bits)
+        weight, X, y, bits = present(block.weight, block.X, block.y, bits)
         columns = columns_of(X)
         numbers = [j for j, one in enumerate(self.categorical) if not one]
         rows = np.empty((len(bits), len(numbers)))
@@ -223,9 +226,16 @@ class Look:
         return values if self.categorical[column] or len(values) <= self.max_bins else None
 
 
-def dense(X: Any) -> Any:
-    """Rows of which each has all its cells."""
-    return X.toarray() if issparse(X) else X
+def dense_parts(block: Block) -> Iterator[Block]:
+    """The rows of a block with all their cells, of a sparse one no more than a dense block has."""
+    if not issparse(block.X):
+        yield block
+        return
+    step = block_rows(block.X.shape[1])
+    for first in range(0, max(block.n_rows, 1), step):
+        here = slice(first, first + step)
+        y, weight = (None if one is None else one[here] for one in (block.y, block.weight))
+        yield Block(block.X[here].toarray(), y, weight, block.start + first)
 
 
 def columns_of(X: Any) -> Sequence[NDArray[Any]]:

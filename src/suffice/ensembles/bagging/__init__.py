@@ -1,0 +1,1 @@
+"""Bagging: draws of rows and columns, and what classifier and regressor share."""

@@ -1,0 +1,1 @@
+"""What forests are made of: drawn rows, trees from bins, out-of-bag answers."""

@@ -1,0 +1,53 @@
+"""Forests of regressions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import r2_score
+from sklearn.utils._param_validation import StrOptions
+
+from suffice.ensembles.forests.growing import BinnedRows
+from suffice.ensembles.forests.out_of_bag import score_of
+from suffice.trees.decision_tree_regressor import DecisionTreeRegressor
+from suffice.trees.growing.overview import Overview
+from suffice.trees.nodes.tree import Floats
+
+PARAMETERS = {"criterion": [StrOptions({"squared_error", "poisson"})]}
+TREE = DecisionTreeRegressor
+
+
+def take_overview(model: Any, overview: Overview) -> tuple[int, Floats | None]:
+    """No classes; counts that cannot be are refused."""
+    if model.criterion == "poisson":
+        if -overview.target[2] < 0:
+            raise ValueError(
+                "Some value(s) of y are negative which is not allowed for Poisson regression"
+            )
+        if not overview.target[0] > 0:
+            raise ValueError(
+                "Sum of y is not strictly positive which is necessary for Poisson regression"
+            )
+    return 0, None
+
+
+def factors(model: Any, label: NDArray[np.uint32], weight: Floats) -> Floats:
+    """The weights of a tree's rows."""
+    return weight
+
+
+def judged(model: Any, said: Floats, rows: BinnedRows) -> dict[str, Any]:
+    """What out-of-bag answers tell, NaN for rows that no tree left out."""
+    predicted = said[:, 0]
+    known = ~np.isnan(predicted)
+    score = float("nan")
+    if np.count_nonzero(known) > 1:
+        score = score_of(model.oob_score, r2_score, rows.target[known], predicted[known])
+    return {"oob_prediction_": predicted, "oob_score_": score}
+
+
+def numbers_of(model: Any, y: NDArray[Any]) -> NDArray[Any]:
+    """Targets."""
+    return y.astype(np.float64)
