@@ -69,12 +69,12 @@ DIFFERENT = (
         says="Regex pattern did not match",
     ),
     Line(
-        "PLACEHOLDER class_weight_errors",
+        "two targets are refused, where scikit-learn does not look at them if there is nothing to fit",
         ("test_forest.py::test_class_weight_errors*",),
         says="DID NOT",
     ),
     Line(
-        "PLACEHOLDER distribution",
+        "the two children of a node are neighbours: nodes are numbered in another order",
         ("test_forest.py::test_distribution",),
         says="0,1/0,0/0,2/----",
     ),

@@ -180,6 +180,19 @@ class Bagging(Estimator):
         draws: MemberDraws = self._draws
         return [draws.numbered(draws.rows(m)) for m in range(len(self.estimators_))]
 
+    @property
+    def estimator_(self) -> Any:
+        """The model that is cloned for each member."""
+        return self._base()
+
+    def __len__(self) -> int:
+        check_is_fitted(self)
+        return len(self.estimators_)
+
+    def __getitem__(self, place: int) -> Any:
+        check_is_fitted(self)
+        return self.estimators_[place]
+
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be a fitted model."""
         learned = vars(self)
