@@ -44,7 +44,7 @@ DIFFERENT = (
         says="Regex pattern did not match",
     ),
     Line(
-        "the usual member is our own tree, not the one that these tests are given for scikit-learn's",
+        "the usual member is our tree, not the one that stands for scikit-learn's in these tests",
         ("test_bagging.py::test_estimator",),
         says="^assert False",
     ),

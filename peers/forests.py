@@ -69,7 +69,7 @@ DIFFERENT = (
         says="Regex pattern did not match",
     ),
     Line(
-        "two targets are refused, where scikit-learn does not look at them if there is nothing to fit",
+        "two targets are refused, which scikit-learn does not look at if there is nothing to fit",
         ("test_forest.py::test_class_weight_errors*",),
         says="DID NOT",
     ),
