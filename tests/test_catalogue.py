@@ -32,7 +32,14 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 ENTRIES = list(catalogue.models())
-TASKS = {"regression", "classification", "density", "decomposition", "preprocessing"}
+TASKS = {
+    "regression",
+    "classification",
+    "clustering",
+    "density",
+    "decomposition",
+    "preprocessing",
+}
 PUBLIC = {"preprocessing": "suffice.preprocessing"}
 """Where the models of a task are public, if not in `suffice` itself."""
 ALSO_TRANSFORM = {"LinearDiscriminantAnalysis"}

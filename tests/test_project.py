@@ -18,6 +18,8 @@ from sklearn.base import BaseEstimator
 import suffice
 from suffice import catalogue
 from suffice.fitting.classification import Classifier
+from suffice.fitting.clustering import Clusterer
+from suffice.fitting.density import Density
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.one_pass import OnePass
 from suffice.fitting.regression import Regressor
@@ -25,7 +27,7 @@ from suffice.fitting.transforming import SourceTransformer
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "suffice"
-KINDS = {Classifier, Regressor, SourceTransformer}
+KINDS = {Classifier, Clusterer, Density, Regressor, SourceTransformer}
 """What a model is, beside how it is fitted."""
 
 

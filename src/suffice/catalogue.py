@@ -23,7 +23,8 @@ class Entry:
         The public name.
     module : str
         Where it is defined.
-    task : {"regression", "classification", "density", "decomposition", "preprocessing"}
+    task : {"regression", "classification", "clustering", "density", "decomposition",\
+ "preprocessing"}
     objective : str
         What a fit minimises, or else what it finds, in a line.
     docs : str

@@ -25,9 +25,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.engines.passes import reduce
+from suffice.fitting.density import log_likelihood
 from suffice.fitting.files.registry import register
-from suffice.fitting.inputs import finite_rows
 from suffice.fitting.one_pass import OnePass, Solved
 from suffice.fitting.requests import Passes
 from suffice.fitting.trace import Trace
@@ -47,7 +46,6 @@ from suffice.neighbors.density.kernels import KERNELS
 from suffice.sources import Block, Source
 from suffice.statistics.moments.full import Precision
 from suffice.statistics.rows.weighted import WeightedRows
-from suffice.statistics.sums import Sums
 
 register(WeightedRows)
 
@@ -262,20 +260,8 @@ class KernelDensity(DensityMixin, OnePass):
         -------
         float
         """
-        if not isinstance(X, Source):
-            return float(np.sum(self.score_samples(X)))
         check_is_fitted(self)
-        self._check_names(X)
-        density = self._log_density()
-
-        def summarize(block: Block) -> Sums:
-            found = density(finite_rows(block, X).X)
-            if block.weight is not None:
-                there = block.weight > 0
-                found = found[there] * block.weight[there]
-            return Sums((np.asarray(np.sum(found)),))
-
-        return float(reduce(X, summarize, self._n_jobs()).values[0])
+        return log_likelihood(self, X, self._log_density())[0]
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> NDArray[np.float64]:
         """Draw rows from the density.
