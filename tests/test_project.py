@@ -19,7 +19,7 @@ import suffice
 from suffice import catalogue
 from suffice.fitting.classification import Classifier
 from suffice.fitting.clustering import Clusterer
-from suffice.fitting.density import Density
+from suffice.fitting.density import DensityModel
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.one_pass import OnePass
 from suffice.fitting.regression import Regressor
@@ -27,7 +27,7 @@ from suffice.fitting.transforming import SourceTransformer
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "suffice"
-KINDS = {Classifier, Clusterer, Density, Regressor, SourceTransformer}
+KINDS = {Classifier, Clusterer, DensityModel, Regressor, SourceTransformer}
 """What a model is, beside how it is fitted."""
 
 

@@ -18,7 +18,7 @@ from suffice.statistics.sums import Sums
 Floats = NDArray[np.float64]
 
 
-class Density(DensityMixin):
+class DensityModel(DensityMixin):
     """A kind of model: it tells how probable rows are."""
 
     _apply: Callable[..., NDArray[Any]]
