@@ -14,6 +14,7 @@ from suffice.ensembles.forests.draws import key_of
 from suffice.kernels.trees import binned_layout as layout
 from suffice.kernels.trees.binned_cuts import SHARE
 from suffice.kernels.trees.binned_growth import grow_from_bytes, grow_from_numbers
+from suffice.kernels.trees.criteria import GINI
 from suffice.kernels.trees.random_numbers import next_below
 from suffice.kernels.trees.row_order import RANKED
 from suffice.numerics.cached import cached_property
@@ -105,6 +106,12 @@ class BinnedRows:
         return np.stack([n, np.array(categorical, np.int64), np.cumsum(n) - n], axis=1)
 
     @cached_property
+    def all_known(self) -> bool:
+        """Whether all columns are numbers of which none is missing."""
+        known = self.codes.max(axis=1, initial=0) < self.columns[:, layout.BINS]
+        return bool(known.all()) and not self.columns[:, layout.CATEGORIES].any()
+
+    @cached_property
     def points(self) -> Floats:
         """Where the bins of all columns lie: their value, or the middle between their bounds."""
         found = []
@@ -172,6 +179,10 @@ def grow_tree(
     else:
         whole[layout.LABELS] = rows.label[there]
     numbers, amounts = in_numbers(settings, at_random, float(reals[layout.WEIGHTS].sum()))
+    if packs(rows, settings, at_random, reals[layout.WEIGHTS], amounts[layout.ALL_WEIGHT]):
+        numbers[layout.PACKED] = 1
+        counts = reals[layout.WEIGHTS].astype(np.int64)
+        reals.view(np.int64)[layout.WEIGHTS] = counts << 32 | counts * whole[layout.LABELS]
     state = np.array([key_of(settings.seed, tree, 1)], np.uint64)
     most = max(one.n_bins for one in rows.bins) + 1
     n_sums = settings.n_classes or 2
@@ -209,6 +220,20 @@ def grow_tree(
     return tree_of(grown[0][:n_nodes], grown[1][:n_nodes], grown[2][:n_words], rows, settings)
 
 
+def packs(
+    rows: BinnedRows, settings: Settings, at_random: bool, weight: Floats, total: float
+) -> bool:
+    """Whether the weights of two classes are added up as pairs of whole numbers in one."""
+    return (
+        settings.criterion == GINI
+        and settings.n_classes == 2
+        and not at_random
+        and rows.all_known
+        and total < 1 << 31
+        and bool((weight == np.floor(weight)).all())
+    )
+
+
 def drawn_columns(n_columns: int, n_drawn: int, seed: int, tree: int) -> NDArray[np.int64]:
     """The columns that a tree may test, where they are drawn once for each tree."""
     state, columns = np.array([key_of(seed, tree, 2)], np.uint64), np.arange(n_columns)
@@ -225,7 +250,7 @@ def in_numbers(
     numbers = np.zeros(layout.N_SETTINGS, np.int64)
     numbers[: layout.N_NODES] = (
         settings.criterion, settings.max_depth, settings.min_samples_split,
-        settings.min_samples_leaf, settings.max_features, settings.max_leaf_nodes, at_random,
+        settings.min_samples_leaf, settings.max_features, settings.max_leaf_nodes, at_random, 0,
     )  # fmt: skip
     return numbers, np.array([settings.min_weight_leaf, settings.min_impurity_decrease, weight])
 
