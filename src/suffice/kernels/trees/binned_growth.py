@@ -81,7 +81,8 @@ _REST = (
 
 @kernel(
     f"int64[::1], const float64[::1], uint64[::1], const uint8[:, ::1], "
-    f"const uint8[:, ::1], {_REST}"
+    f"const uint8[:, ::1], {_REST}",
+    allocates=False,
 )
 def grow_from_bytes(
     settings: Integers, amounts: Floats, state: Keys, codes: Any, by_row: Any, columns: Integers,
@@ -97,7 +98,8 @@ def grow_from_bytes(
 
 @kernel(
     f"int64[::1], const float64[::1], uint64[::1], const uint32[:, ::1], "
-    f"const uint32[:, ::1], {_REST}, uint8[:, ::1]"
+    f"const uint32[:, ::1], {_REST}, uint8[:, ::1]",
+    allocates=False,
 )
 def grow_from_numbers(
     settings: Integers, amounts: Floats, state: Keys, codes: Any, by_row: Any, columns: Integers,
