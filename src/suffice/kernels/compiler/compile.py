@@ -45,7 +45,6 @@ import importlib
 import os
 import pickle
 import pkgutil
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -58,6 +57,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 import numpy as np
 
 from suffice.kernels.compiler.cache import Store, open_store
+from suffice.kernels.compiler.signatures import numba_types, parsed
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -71,10 +71,6 @@ _SETTINGS = (
     "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML"
 )  # fmt: skip
 """Settings of numba (NUMBA_OPT, …) that change the machine code; numba's own cache ignores them."""
-
-_ARGUMENT = re.compile(
-    r"(const +)?(bool|u?int(?:8|16|32|64)|float(?:32|64))(?:\[((?:: *, *)*)::1\])?"
-)
 
 _registry: dict[str, Kernel[..., Any]] = {}
 
@@ -123,10 +119,10 @@ class Kernel(Generic[P, R]):
         if code.co_freevars or "<locals>" in self.name:
             raise TypeError(f"kernel {self.name} must be a function of a module, not of a function")
         for signature in signatures:
-            if len(_parse(signature)) != code.co_argcount:
+            if len(parsed(signature)) != code.co_argcount:
                 raise TypeError(
                     f"kernel {self.name} takes {code.co_argcount} arguments, "
-                    f"but its signature lists {len(_parse(signature))}: {signature!r}"
+                    f"but its signature lists {len(parsed(signature))}: {signature!r}"
                 )
         _registry[self.name] = self
 
@@ -159,7 +155,7 @@ class Kernel(Generic[P, R]):
             self._dispatcher = dispatcher  # before compiling: a kernel may call itself
             try:
                 for signature in self.signatures:
-                    dispatcher.compile(_numba_types(signature))
+                    dispatcher.compile(numba_types(signature))
             except BaseException:
                 self._dispatcher = None
                 raise
@@ -242,29 +238,6 @@ def warm(progress: Callable[[int, int, str], None] | None = None) -> list[Warmed
     if progress is not None:
         progress(len(done), len(kernels), "")
     return done
-
-
-def _parse(signature: str) -> list[tuple[bool, str, int]]:
-    """Split a signature into (read only, element type, dimensions) for each argument."""
-    parsed = []
-    for argument in re.split(r", *(?=[a-z])", signature.strip()):
-        match = _ARGUMENT.fullmatch(argument)
-        if match is None:
-            raise TypeError(f"cannot read the argument type {argument!r} of {signature!r}")
-        const, element, leading = match.groups()
-        dimensions = 0 if leading is None else leading.count(",") + 1
-        parsed.append((const is not None, element, dimensions))
-    return parsed
-
-
-def _numba_types(signature: str) -> tuple[Any, ...]:
-    from numba import from_dtype, types
-
-    numbers = [from_dtype(np.dtype(element)) for _, element, _ in _parse(signature)]
-    return tuple(
-        types.Array(number, dimensions, "C", readonly=const) if dimensions else number
-        for number, (const, _, dimensions) in zip(numbers, _parse(signature), strict=True)
-    )
 
 
 def _is_disabled() -> bool:

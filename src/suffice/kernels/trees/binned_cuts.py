@@ -86,9 +86,7 @@ def add_bins(
 
 
 @kernel
-def count_bins(
-    j: int, start: int, end: int, codes: Any, whole: Numbers, lists: Integers
-) -> None:
+def count_bins(j: int, start: int, end: int, codes: Any, whole: Numbers, lists: Integers) -> None:
     """Count rows by their bins."""
     for i in range(U(start), U(end)):
         lists[0, codes[j, whole[ROWS, i]]] += 1
@@ -224,8 +222,8 @@ def cut_of_order(
 def best_cut(
     criterion: int, packed: int, j: int, start: int, end: int, n_bins: int, least: int,
     lightest: float, rest: float, weight: float, codes: Any, by_row: Any, whole: Numbers,
-    reals: Floats, pairs: Integers, table: Floats, sums: Floats, room: Floats, bits: NDArray[np.int64], lists: Integers, keys: Keys,
-    cells: Numbers,
+    reals: Floats, pairs: Integers, table: Floats, sums: Floats, room: Floats,
+    bits: NDArray[np.int64], lists: Integers, keys: Keys, cells: Numbers,
 ) -> tuple[bool, Cut]:  # fmt: skip
     """Whether a column varies in a node, and its best cut: rows are sorted or added up."""
     n, classes, n_sums = end - start, criterion < SQUARED_ERROR, sums.shape[1]

@@ -40,7 +40,7 @@ def places(room: Floats) -> tuple[np.uint64, np.uint64, np.uint64]:
 @kernel
 def unpacked(pair: int) -> tuple[float, float]:
     """The weight, and that of the second class, of a pair; see `grow_from_bins`."""
-    return np.float64(np.int32(pair >> 32)), np.float64(np.int32(pair))
+    return np.float64(np.int32(pair >> 32)), np.float64(np.int32(pair & 0x7FFFFFFF))
 
 
 @kernel
@@ -88,10 +88,10 @@ def largest(first: int, last: int, bits: NDArray[np.int64]) -> int:
         most = max(most, bits[i])
     if most < 0:
         return -1
-    place = first
+    place = U(first)
     while bits[place] != most:
-        place += 1
-    return place
+        place += U(1)
+    return np.int64(place)
 
 
 @kernel
@@ -113,6 +113,32 @@ def cost_of_two(classes: bool, weight: float, total: float, gain: float) -> floa
     factor = 2.0 if classes else 1.0
     base = factor * (total - total * total / weight) if classes else -total * total / weight
     return base - factor * gain / weight
+
+
+@kernel
+def add_sums_of_bins(lo: int, hi: int, classes: bool, table: Floats, room: Floats) -> None:
+    """The weights and sums up to each of the bins lo, …, hi, whose own become 0."""
+    to_weight, to_sum = places(room)[:2]
+    w_left, left = 0.0, 0.0
+    for b in range(U(lo), U(hi) + U(1)):
+        one, other = table[b, U(0)], table[b, U(1)]
+        w_left += one + other if classes else one
+        left += other
+        room[to_weight + b], room[to_sum + b] = w_left, left
+        table[b, U(0)], table[b, U(1)] = 0.0, 0.0
+
+
+@kernel
+def add_pairs_of_bins(
+    lo: int, hi: int, lists: Integers, room: Floats, bits: NDArray[np.int64]
+) -> None:
+    """`add_sums_of_bins` of pairs: one addition a bin, that takes one cycle and not four."""
+    to_pair, pair = places(room)[2], np.int64(0)
+    for b in range(U(lo), U(hi) + U(1)):
+        pair += lists[1, b]
+        bits[to_pair + b] = pair
+        lists[1, b] = 0
+    unpack_sums(lo, hi + 1, room, bits)
 
 
 @kernel
@@ -143,26 +169,16 @@ def cut_of_two_sums(
             n_right += lists[0, last]
         for b in range(lo, hi + 1):
             lists[0, b] = 0
-    to_weight, to_sum, to_pair = places(room)
-    w_left, left, pair = 0.0, 0.0, np.int64(0)
     if packed:
-        for b in range(U(lo), U(hi) + U(1)):
-            pair += lists[1, b]
-            bits[to_pair + b] = pair
-            lists[1, b] = 0
-        unpack_sums(lo, hi + 1, room, bits)
-    for b in range(U(hi + 1 if packed else lo), U(hi) + U(1)):
-        one, other = table[b, U(0)], table[b, U(1)]
-        w_left += one + other if classes else one
-        left += other
-        room[to_weight + b], room[to_sum + b] = w_left, left
-        table[b, U(0)], table[b, U(1)] = 0.0, 0.0
+        add_pairs_of_bins(lo, hi, lists, room, bits)
+    else:
+        add_sums_of_bins(lo, hi, classes, table, room)
     first, last = heavy_enough(first, last, weight, lightest, room)
     gains_of_two(first, last, weight, total, room)
     low = largest(first, last, bits)
     if low < 0:
         return np.inf, -1, -1, False
-    high, begin = low + 1, np.int64(to_weight)
+    high, begin = low + 1, np.int64(places(room)[0])
     while high < hi and room[begin + high] == room[begin + low]:
         high += 1
     return cost_of_two(classes, weight, total, room[low]), low, high, False
@@ -201,7 +217,7 @@ def add_in_order(
 def add_pairs_in_order(
     start: int, n: int, keys: Keys, pairs: Integers, room: Floats, bits: NDArray[np.int64]
 ) -> None:
-    """`add_in_order` of pairs: one addition a row, that takes one cycle and not four."""
+    """`add_in_order` of pairs."""
     to_pair, pair = places(room)[2], np.int64(0)
     for i in range(U(n)):
         pair += pairs[WEIGHTS, U(start) + (keys[i] & LOWER)]

@@ -139,7 +139,9 @@ def grow_from_bins(
     drawn : int64 array
         The columns that the tree may test.
     whole, reals : arrays of shape (4, rows)
-        What is known of the tree's rows.
+        What is known of the tree's rows.  If `PACKED`, for two classes with whole weights, the
+        line of the weights w holds integers instead, the pairs w · 2³² + w · label: one addition
+        adds up both, and no labels need to be moved with the rows.
     nodes, facts, sets
         The nodes, the first of which are there already, and bits of sets of categories.
     table, sums, gains, lists, keys
