@@ -193,7 +193,8 @@ class ForestModel(CellsModel):
                 stacklevel=2,
             )
             return before
-        rows.by_row, rows.columns, rows.points  # noqa: B018 - made once, not by each thread
+        for name in ("by_row", "columns", "points", "bounds", "all_known"):
+            getattr(rows, name)  # made once, not by each thread
         grow = partial(self._grown_tree, rows, settings)
         trees = each(list(range(first, self.n_estimators)), grow, self._n_jobs())
         n_categories = np.array([-1 if one is None else len(one) for one in self.categories_])
