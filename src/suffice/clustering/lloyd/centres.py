@@ -51,6 +51,9 @@ FEWEST, MOST = 64, 1024
 FARTHEST = 2.0**40
 """Centres with a larger cell, scaled, are compared in float64 alone."""
 
+CANCELLED = 1e-6
+"""Share of two squared lengths below which their difference has lost too many digits."""
+
 NO_BOUNDS = np.empty((2, 0), np.float32)
 
 
@@ -179,14 +182,17 @@ def as_rows(X: Any, unit: bool) -> Any:
 
 def squares_to(X: Any, centres: Floats, labels: Labels) -> Floats:
     """The squared distance of each row to its own centre."""
-    if issparse(X):
-        n = X.shape[0]
-        rows = np.repeat(np.arange(n), np.diff(X.indptr))
-        cross = np.bincount(rows, X.data * centres[labels[rows], X.indices], n)
-        own = np.einsum("ij,ij->i", centres, centres)[labels]
-        return np.maximum(np.bincount(rows, X.data**2, n) - 2 * cross + own, 0.0)
     squares = np.empty(X.shape[0])
-    squared_distances(X, centres, labels, squares)
+    if not issparse(X):
+        squared_distances(X, centres, labels, squares)
+        return squares
+    n = X.shape[0]
+    rows = np.repeat(np.arange(n), np.diff(X.indptr))
+    cross = np.bincount(rows, X.data * centres[labels[rows], X.indices], n)
+    both = np.bincount(rows, X.data**2, n) + np.einsum("ij,ij->i", centres, centres)[labels]
+    squares[:] = both - 2 * cross
+    near = np.flatnonzero(squares < CANCELLED * both)
+    squares[near] = _exactly(X, centres, near, labels[near])
     return squares
 
 
@@ -194,9 +200,23 @@ def distances_to(X: Any, centres: Floats) -> Floats:
     """The squared distance of each row to each centre, of shape (rows, centres)."""
     if issparse(X):
         lengths = np.asarray(X.multiply(X).sum(axis=1)).reshape(-1, 1)
-        own = np.einsum("ij,ij->i", centres, centres)
-        return np.maximum(lengths - 2 * (X @ centres.T) + own, 0.0)
+        both = lengths + np.einsum("ij,ij->i", centres, centres)
+        squares: Floats = both - 2 * (X @ centres.T)
+        near = np.nonzero(squares < CANCELLED * both)
+        squares[near] = _exactly(X, centres, *near)
+        return squares
     out = np.empty((X.shape[0], len(centres)))
     for c in range(len(centres)):
         out[:, c] = squares_to(X, centres, np.full(X.shape[0], c, np.int32))
     return out
+
+
+def _exactly(X: Any, centres: Floats, rows: Any, labels: Any) -> Floats:
+    """Squared distances of some rows of a CSR array to some centres, by the definition."""
+    squares = np.empty(len(rows))
+    for place, (i, c) in enumerate(zip(rows, labels, strict=True)):
+        apart = -centres[c]
+        here = slice(X.indptr[i], X.indptr[i + 1])
+        apart[X.indices[here]] += X.data[here]
+        squares[place] = apart @ apart
+    return squares

@@ -26,7 +26,8 @@ def summed(X: Any, labels: Labels, weight: Floats | None, table: CentreTable) ->
     high, low = np.zeros((k, d + 2)), np.zeros((k, d + 2))
     if issparse(X):
         each = np.ones(n) if weight is None else weight
-        member = csr_array((each, (labels, np.arange(n))), shape=(k, n))
+        there = np.flatnonzero(each > 0)  # what is not there may hold anything, and 0 · NaN is NaN
+        member = csr_array((each[there], (labels[there], there)), shape=(k, n))
         high[:, :d] = (member @ X).toarray()
         high[:, d] = np.bincount(labels, each, k)
         high[:, d + 1] = np.bincount(labels, each > 0, k)
