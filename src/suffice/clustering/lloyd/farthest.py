@@ -63,19 +63,18 @@ class FarthestRows:
         order = np.lexsort((columns[1], -columns[0]))[: parts[0].most]
         return cls(parts[0].most, *(column[order] for column in columns))
 
-    def given(self, sums: Floats, centre: Floats) -> Floats:
+    def given(self, sums: Floats) -> Floats:
         """Sums over clusters in which empty ones have got these rows.
 
         Parameters
         ----------
         sums : array of shape (clusters, columns + 2)
-            Of centred rows, of weights and of ones.
-        centre : array of shape (columns,)
+            Of rows, of weights and of ones.
         """
         sums = sums.copy()
         empty = np.flatnonzero(~(sums[:, -1] > 0))
         for to, row, weight, label in zip(empty, self.rows, self.weight, self.labels, strict=False):
-            moved = np.concatenate([weight * (row - centre), [weight, 1.0]])
+            moved = np.concatenate([weight * row, [weight, 1.0]])
             if sums[label, -1] > 1:
                 sums[label] -= moved
             sums[to] = moved

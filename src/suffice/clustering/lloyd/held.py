@@ -62,7 +62,7 @@ class RowState:
     bounds : float32 array of shape (2, rows)
         Above the scaled distance to the own centre, below that to all others.
     high, low : arrays of shape (clusters, columns + 2)
-        Sums over each cluster, of centred rows, of weights and of ones.
+        Sums over each cluster, of rows, of weights and of ones, in two parts.
     least : float32 array of shape (rows,)
         Squared distances to the nearest centre, while centres are chosen.
     total : float
@@ -144,7 +144,7 @@ def assigned(shard: Shard, table: CentreTable, motion: Motion | None) -> tuple[R
     for chosen, packed, squares in _tiles(X, state, table, rows):
         nearest = table.compare(X, chosen, packed, squares, state.bounds)
         changed += regroup(
-            X, table.centre, weight, chosen, nearest, state.labels, state.high, state.low
+            X, weight, chosen, nearest, state.labels, state.high, state.low
         )
     return state, Sums((state.high.copy(), state.low.copy(), np.array(float(changed))))
 

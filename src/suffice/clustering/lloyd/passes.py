@@ -32,7 +32,7 @@ class Frame:
     Attributes
     ----------
     centre : array of shape (columns,)
-        About the mean of the columns; subtracted from rows and centres.
+        About the mean of the columns; subtracted before rows and centres are rounded to float32.
     scale : float
         A power of two that brings the largest deviation of a column near 1.
     variance : float
@@ -63,17 +63,17 @@ class Frame:
     def inertia(self, sums: Sums, centres: Floats) -> float:
         """Σ w ‖x − c‖² from the sums over clusters."""
         total = sums.values[0] + sums.values[1]
-        apart = centres - self.centre
+        apart, moved = centres - self.centre, total[:, :-2] - total[:, -2:-1] * self.centre
         return float(
             self.scatter
-            - 2 * np.einsum("ij,ij", apart, total[:, :-2])
+            - 2 * np.einsum("ij,ij", apart, moved)
             + total[:, -2] @ np.einsum("ij,ij->i", apart, apart)
         )
 
     def means(self, total: Floats, before: Floats) -> Floats:
         """The centre of each cluster; that of an empty one stays."""
         there = total[:, -1:] > 0
-        means = self.centre + total[:, :-2] / np.where(there, total[:, -2:-1], 1.0)
+        means = total[:, :-2] / np.where(there, total[:, -2:-1], 1.0)
         if self.unit:
             lengths = np.sqrt(np.einsum("ij,ij->i", means, means))[:, None]
             there = there & (lengths > 0)
@@ -142,7 +142,7 @@ def lloyd(
             empty = int((~(total[:, -1] > 0)).sum())
             if empty:
                 far: FarthestRows = yield from needed(rows.farthest(centres, empty))
-                total = far.given(total, frame.centre)
+                total = far.given(total)
             before, centres = centres, frame.means(total, centres)
             motion = _motion(rows, before, frame.table(centres))
             shift = float(np.square(centres - before).sum())

@@ -19,10 +19,9 @@ from suffice.sources import Block
 from suffice.statistics.sums import Sums
 
 
-def summed(X: Any, labels: Labels, weight: Floats | None, table: CentreTable) -> Sums:
-    """Sums over clusters of centred rows and of weights, in two parts, and the rows counted."""
+def summed(X: Any, labels: Labels, weight: Floats | None, k: int) -> Sums:
+    """Sums over k clusters of rows, weights and ones, in two parts, and how many rows there are."""
     n, d = X.shape
-    k = len(table.centres)
     high, low = np.zeros((k, d + 2)), np.zeros((k, d + 2))
     if issparse(X):
         each = np.ones(n) if weight is None else weight
@@ -31,18 +30,17 @@ def summed(X: Any, labels: Labels, weight: Floats | None, table: CentreTable) ->
         high[:, :d] = (member @ X).toarray()
         high[:, d] = np.bincount(labels, each, k)
         high[:, d + 1] = np.bincount(labels, each > 0, k)
-        high[:, :d] -= high[:, d : d + 1] * table.centre
     else:
         each = ALWAYS if weight is None else weight
         nowhere = np.full(n, -1, np.int32)
-        regroup(X, table.centre, each, np.arange(n), labels, nowhere, high, low)
+        regroup(X, each, np.arange(n), labels, nowhere, high, low)
     return Sums((high, low, np.array(float(n))))
 
 
 def assigned(block: Block, table: CentreTable, unit: bool) -> Sums:
     """Each row to its nearest centre; the sums over clusters."""
     X = as_rows(block.X, unit)
-    return summed(X, table.nearest(X), block.weight, table)
+    return summed(X, table.nearest(X), block.weight, len(table.centres))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +72,7 @@ def finished(block: Block, table: CentreTable, unit: bool) -> LastSums:
     """A last assignment, with the squared distances that are left."""
     X = as_rows(block.X, unit)
     labels = table.nearest(X)
-    sums = summed(X, labels, block.weight, table)
+    sums = summed(X, labels, block.weight, len(table.centres))
     squares = squares_to(X, table.centres, labels)
     weight = block.weight
     inertia = squares.sum() if weight is None else weight @ np.where(weight > 0, squares, 0.0)

@@ -11,12 +11,12 @@ from suffice.kernels.sums.double_double import two_sum
 
 @kernel
 def add_row(
-    X: Floats, i: int, centre: Floats, weight: float, cluster: int, high: Floats, low: Floats
+    X: Floats, i: int, weight: float, cluster: int, high: Floats, low: Floats
 ) -> None:
-    """Add a row, centred, to the sums of a cluster, and its weight and its number, 1 or −1."""
+    """Add a row to the sums of a cluster, and its weight and its number, 1 or −1."""
     d = X.shape[1]
     for j in range(d):
-        total, rest = two_sum(high[cluster, j], weight * (X[i, j] - centre[j]))
+        total, rest = two_sum(high[cluster, j], weight * X[i, j])
         high[cluster, j] = total
         low[cluster, j] += rest
     total, rest = two_sum(high[cluster, d], weight)
@@ -26,12 +26,11 @@ def add_row(
 
 
 @kernel(
-    "const float64[:, ::1], const float64[::1], const float64[::1], const int64[::1], "
-    "const int32[::1], int32[::1], float64[:, ::1], float64[:, ::1]"
+    "const float64[:, ::1], const float64[::1], const int64[::1], const int32[::1], int32[::1], "
+    "float64[:, ::1], float64[:, ::1]"
 )
 def regroup(
     X: Floats,
-    centre: Floats,
     weight: Floats,
     rows: Integers,
     nearest: Numbers,
@@ -41,13 +40,12 @@ def regroup(
 ) -> int:
     """Give rows their new clusters; those that change theirs change the sums.
 
-    Sums are kept in two float64, so that a row which comes and goes leaves nothing behind.
+    Sums are kept in two float64: a row that comes and goes leaves nothing behind, and an offset
+    that all rows have costs no digits.
 
     Parameters
     ----------
     X : (rows, columns)
-    centre : (columns,)
-        What is subtracted from each row.
     weight : (rows,), or empty
     rows : (some,)
     nearest : (some,)
@@ -72,9 +70,9 @@ def regroup(
         w = weight[i] if len(weight) > 0 else 1.0
         if w > 0.0:
             changed += 1
-            add_row(X, i, centre, w, now, high, low)
+            add_row(X, i, w, now, high, low)
             if before >= 0:
-                add_row(X, i, centre, -w, before, high, low)
+                add_row(X, i, -w, before, high, low)
     return changed
 
 
