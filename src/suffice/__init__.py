@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from suffice.catalogue import load as load
     from suffice.catalogue import save as save
+    from suffice.clustering.k_means import KMeans as KMeans
     from suffice.decomposition.pca import PCA as PCA
     from suffice.engines.settings import config as config
     from suffice.ensembles.bagging_classifier import BaggingClassifier as BaggingClassifier
@@ -112,6 +113,7 @@ _PUBLIC = {
     "ElasticNet": "suffice.linear.elastic_net",
     "ElasticNetCV": "suffice.selection.cv_estimators.lasso_cv",
     "ID3Classifier": "suffice.trees.id3_classifier",
+    "KMeans": "suffice.clustering.k_means",
     "KNeighborsClassifier": "suffice.neighbors.k_neighbors_classifier",
     "KNeighborsDensity": "suffice.neighbors.k_neighbors_density",
     "KNeighborsRegressor": "suffice.neighbors.k_neighbors_regressor",
