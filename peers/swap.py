@@ -1,10 +1,11 @@
 """A plugin for pytest: scikit-learn's test files for trees, ensembles and factors, on ours.
 
 The files are those of the installed scikit-learn, as they are.  Before they are imported, the
-names of its classes in `sklearn.tree`, `sklearn.ensemble` and `sklearn.decomposition` become ours, so that whatever a file
-makes of them (dictionaries, parameters of tests) is ours as well.  `peers.trees`, `peers.forests`,
-`peers.bagging` and `peers.decomposition` list the tests that are left out and those that fail, with the reason for each;
-a test that is listed as failing and passes is reported as a failure.
+names of its classes in `sklearn.tree`, `sklearn.ensemble` and `sklearn.decomposition` become ours,
+so that whatever a file makes of them (dictionaries, parameters of tests) is ours as well.
+`peers.trees`, `peers.forests`, `peers.bagging` and `peers.decomposition` list the tests that are
+left out and those that fail, with the reason for each; a test that is listed as failing and passes
+is reported as a failure.
 """
 
 from __future__ import annotations

@@ -356,7 +356,7 @@ def test_constant_columns_are_named():
     X[:, 2] = 1e6 + 0.1
     with pytest.raises(ValueError, match=r"constant columns.*\[2\]; leave them out"):
         FactorAnalysis(1).fit(X)
-    with pytest.raises(ValueError, match="'?b'?"):
+    with pytest.raises(ValueError, match=r"columns \[b\]"):
         FactorAnalysis(1).fit(pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [3.0, 3.0, 3.0]}))
 
 

@@ -5,9 +5,9 @@
     maximise over Λ, Ψ:   −(W/2) [d log 2π + log det Σ + tr(Σ⁻¹ S)],      Σ = Λᵀ Λ + Ψ
 
 The likelihood knows the rows by their mean and covariance S alone, so the moments are sufficient:
-number of factors, rotation and bounds can be chosen anew without the data.  For given noise the best
-loadings follow from an eigendecomposition (`suffice.decomposition.factors.likelihood`), and the
-noise is found by EM and Newton's method (`suffice.decomposition.factors.maximum`).  The model
+number of factors, rotation and bounds can be chosen anew without the data.  For given noise the
+best loadings follow from an eigendecomposition (`suffice.decomposition.factors.likelihood`), and
+the noise is found by EM and Newton's method (`suffice.decomposition.factors.maximum`).  The model
 does not depend on the columns' units: all is computed for columns of variance 1.
 
 A noise variance may run to zero, where a factor takes the place of a column (a Heywood case).
@@ -89,8 +89,8 @@ class FactorAnalysis(LatentFactors):
     svd_method, iterated_power
         Accepted for compatibility: they steer a solver that is not needed here.
     rotation : {"varimax", "quartimax", "promax"}, optional
-        Turns the factors so that each column has few large loadings.  Promax is oblique: its factors
-        are correlated (`factor_correlation_`).
+        Turns the factors so that each column has few large loadings.  Promax is oblique: its
+        factors are correlated (`factor_correlation_`).
     random_state : int, RandomState or None, default=0
         For the random starts of `n_init`.
     kaiser : bool, default=False
@@ -130,7 +130,7 @@ class FactorAnalysis(LatentFactors):
     >>> X = load_wine().data
     >>> model = FactorAnalysis(n_components=2).fit(X)
     >>> model.transform(X[:1]).round(2)
-    array([[1.08, 1.71]])
+    array([[1.21, 0.62]])
     >>> round(model.score(X), 4)
     -19.534
     """
@@ -264,9 +264,7 @@ class FactorAnalysis(LatentFactors):
         np.fill_diagonal(correlation, 1.0)
         return root / np.sqrt(weight), correlation
 
-    def _maximum(
-        self, correlation: Array, deviation: Array, weight: float, k: int
-    ) -> NoiseMaximum:
+    def _maximum(self, correlation: Array, deviation: Array, weight: float, k: int) -> NoiseMaximum:
         """The best of the maxima that the starts lead to."""
         least = float(self.min_uniqueness)
         explained = all_explained(correlation, k, least)

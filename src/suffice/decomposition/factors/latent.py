@@ -57,7 +57,8 @@ class LatentFactors(ClassNamePrefixFeaturesOutMixin, SourceTransformer, OnePass)
         check_is_fitted(self)
         scaled = self.components_ / self.noise_variance_
         inverse = np.linalg.inv(self.factor_correlation_) + scaled @ self.components_.T
-        scores = partial(project, mean=self.mean_, loadings=np.linalg.solve(inverse, scaled))
+        weights = np.asarray(np.linalg.solve(inverse, scaled), dtype=np.float64)
+        scores = partial(project, mean=self.mean_, loadings=weights)
         if not isinstance(X, Source):
             return _wrap_data_with_container("transform", self._apply_in_dtype(X, scores), X, self)
         self._check_names(X)
@@ -117,7 +118,7 @@ class LatentFactors(ClassNamePrefixFeaturesOutMixin, SourceTransformer, OnePass)
         return total / weight
 
     def _log_density(self) -> partial[Array]:
-        root = np.linalg.cholesky(self.get_covariance())
+        root = np.asarray(np.linalg.cholesky(self.get_covariance()), dtype=np.float64)
         constant = len(root) * np.log(2 * np.pi) + 2 * np.log(np.diagonal(root)).sum()
         return partial(_density, mean=self.mean_, root=root, constant=float(constant))
 

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.decomposition.factors.likelihood import NoiseLikelihood
 from suffice.numerics.double_double import Array
+
+Mask = NDArray[np.bool_]
 
 STEPS_OF_EM = 20
 """At most so many before Newton's method."""
@@ -41,7 +44,7 @@ class NoiseMaximum:
 
     at: NoiseLikelihood
     slope: float
-    bounded: Array
+    bounded: Mask
     objectives: list[float]
     converged: bool
 
@@ -49,10 +52,10 @@ class NoiseMaximum:
 def all_explained(correlation: Array, n_factors: int, least: float) -> NoiseMaximum | None:
     """The maximum where the factors can explain every correlation; None where this is not sure.
 
-    F never falls as noise grows if the factors leave nothing (then no θ beyond the k-th exceeds 1),
-    and stays the same as long as R − U is a covariance.  With as many factors as R has rank,
-    or one less than columns, equal shares u of each column's variance do: the least eigenvalue of R, or
-    the bound if that is larger.
+    If no θ beyond the k-th exceeds 1, every slope of F is positive or zero: less noise is never
+    less likely, and all is equal once R − U is a covariance of k factors.  So it is with as many
+    factors as R has rank, or one less than columns, for noise of one share of each column's
+    variance: the least eigenvalue of R, or the bound if that is larger.
     """
     d = len(correlation)
     values = np.linalg.eigvalsh(correlation)
@@ -139,14 +142,14 @@ def largest_likelihood(
     return NoiseMaximum(at, slope, bounded, objectives, slope <= 1e3 * SLOPE)
 
 
-def _held(at: NoiseLikelihood, low: float) -> Array:
+def _held(at: NoiseLikelihood, low: float) -> Mask:
     """Columns at a bound whose likelihood would grow beyond it."""
     below = (at.log_noise <= low) & (at.gradient > 0)
     above = (at.log_noise >= 0) & (at.gradient < 0)
     return below | above
 
 
-def _newton_step(at: NoiseLikelihood, held: Array) -> Array:
+def _newton_step(at: NoiseLikelihood, held: Mask) -> Array:
     """Down F, on free columns; directions of negative curvature count by its size."""
     free = np.flatnonzero(~held)
     values, vectors = np.linalg.eigh(at.hessian()[np.ix_(free, free)])

@@ -7,8 +7,8 @@
 
 with γ = 1 for varimax and 0 for quartimax.
 
-References: Kaiser, "The varimax criterion for analytic rotation in factor analysis" (1958); Hendrickson
-and White, "Promax: a quick method for rotation to oblique simple structure" (1964).
+References: Kaiser, "The varimax criterion for analytic rotation in factor analysis" (1958);
+Hendrickson and White, "Promax: a quick method for rotation to oblique simple structure" (1964).
 """
 
 from __future__ import annotations
