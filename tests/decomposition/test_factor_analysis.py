@@ -368,7 +368,7 @@ def test_bad_input():
         FactorAnalysis(1, noise_variance_init=np.ones(3)).fit(X)
     with pytest.raises(ValueError, match="n_samples=1"):
         FactorAnalysis(1).fit(X[:1])
-    with pytest.warns(ConvergenceWarning, match="raise max_iter=2"):
+    with pytest.warns(ConvergenceWarning, match="still grows: raise max_iter"):
         FactorAnalysis(1, max_iter=2).fit(X)
     for parameters in ({"rotation": "oblimin"}, {"min_uniqueness": 0.0}, {"svd_method": "qr"}):
         with pytest.raises(ValueError, match=next(iter(parameters))):
@@ -444,3 +444,16 @@ def test_a_covariance_stands_for_its_rows():
     assert model.trace_.step == ("covariance",)
     here = FactorAnalysis(2).fit_covariance(np.cov(X[:150].T), 150, mean=X[:150].mean(axis=0))
     close(here.update(X[150:]), whole)
+    exact = FactorAnalysis(2, exact=True).fit_covariance(np.cov(X.T).tolist(), 400)
+    assert exact.goodness_of_fit() == pytest.approx(whole.goodness_of_fit(), rel=1e-6)
+
+
+def test_cross_validation_finds_the_number_of_factors():
+    X = made_of_factors(1500, 8, 3, seed=1)
+    search = suffice.GridSearchCV(FactorAnalysis(), {"n_components": [1, 2, 3, 4, 5]}, cv=5).fit(X)
+    assert search.best_params_ == {"n_components": 3}
+    behind = make_pipeline(StandardScaler(), FactorAnalysis())
+    grid = {"factoranalysis__n_components": [1, 2, 3, 4, 5]}
+    assert suffice.GridSearchCV(behind, grid, cv=5).fit(X).best_params_ == {
+        "factoranalysis__n_components": 3
+    }

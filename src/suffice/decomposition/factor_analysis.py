@@ -23,51 +23,31 @@ from __future__ import annotations
 
 import time
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import gammaincc
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from suffice.decomposition.factors.certificate import certified
+from suffice.decomposition.factors.covariance import correlations, moments_of
 from suffice.decomposition.factors.latent import LatentFactors
-from suffice.decomposition.factors.likelihood import NoiseLikelihood
 from suffice.decomposition.factors.maximum import (
     NoiseMaximum,
     all_explained,
     largest_likelihood,
     starts,
 )
+from suffice.decomposition.factors.number_of_factors import FactorTest, bartlett_test
 from suffice.decomposition.factors.rotation import rotated
 from suffice.fitting.all_or_nothing import all_or_nothing
-from suffice.fitting.certificate import Certificate, digits_within
-from suffice.fitting.inputs import shown
 from suffice.fitting.one_pass import Solved
 from suffice.fitting.trace import Trace
-from suffice.numerics.double_double import UNIT, Array, DoubleDouble
+from suffice.numerics.double_double import Array
 from suffice.sources import Block, Source, as_source
-from suffice.statistics.moments.full import NOTHING, Moments, Precision
-
-NOT_POSITIVE = "covariance must be positive semi-definite: some direction has a negative variance"
-
-
-class FactorTest(NamedTuple):
-    """Whether so many factors suffice, against any covariance at all.
-
-    Attributes
-    ----------
-    statistic : float
-        The likelihood ratio with Bartlett's correction; χ² if the factors suffice.
-    dof : int
-        Degrees of freedom, ((d − k)² − d − k)/2.
-    p_value : float
-    """
-
-    statistic: float
-    dof: int
-    p_value: float
+from suffice.sources.memory.frames import is_frame
+from suffice.statistics.moments.full import Moments, Precision
 
 
 class FactorAnalysis(LatentFactors):
@@ -161,7 +141,6 @@ class FactorAnalysis(LatentFactors):
         "min_uniqueness",
         "n_init",
     )
-    _follows_scaling = True
     _cheap_exact = (1 << 20, 32)
 
     def __init__(
@@ -213,10 +192,7 @@ class FactorAnalysis(LatentFactors):
         weight = float(moments.weight.hi)
         found = self._maximum(correlation, deviation, weight, k)
         noise = np.exp(found.at.log_noise)
-        # An error of R grows where it is divided by the noise: from there on all is computed.
-        spread = float((moments.magnitude / np.diagonal(moments.rounded_scatter)).max())
-        error = (2 * moments.error_unit * spread + 4 * UNIT) * len(noise) / noise.min()
-        proof = self._certificate(found, digits_within(error), moments.precision)
+        proof = certified(found, moments, float(self.min_uniqueness))
         constant = len(noise) * np.log(2 * np.pi) + 2 * np.log(deviation).sum()
         loglike = [-weight / 2 * (value + constant) for value in found.objectives]
         grown = np.append(True, np.diff(np.maximum.accumulate(loglike)) > 0)  # beyond rounding
@@ -241,28 +217,8 @@ class FactorAnalysis(LatentFactors):
         return k
 
     def _correlations(self, moments: Moments) -> tuple[Array, Array]:
-        """The columns' standard deviations, and R."""
-        if not moments.count:
-            raise ValueError(NOTHING)
-        weight = float(moments.weight.hi)
-        if not weight > 1 or moments.count < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs two rows or more, of a total weight above 1, got "
-                f"n_samples={weight:g}: one row has no variance"
-            )
-        squares = np.diagonal(moments.rounded_scatter)
-        # What a float64 column of equal numbers may seem to vary by.
-        least = moments.error_unit * moments.magnitude + weight * np.square(UNIT * moments.mean.hi)
-        constant = np.flatnonzero(squares <= least)
-        if len(constant):
-            raise ValueError(
-                f"constant columns have neither loadings nor noise: columns "
-                f"{shown(self._names(constant))}; leave them out"
-            )
-        root = np.sqrt(squares)
-        correlation = moments.rounded_scatter / root[:, None] / root
-        np.fill_diagonal(correlation, 1.0)
-        return root / np.sqrt(weight), correlation
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        return correlations(moments, names)
 
     def _maximum(self, correlation: Array, deviation: Array, weight: float, k: int) -> NoiseMaximum:
         """The best of the maxima that the starts lead to."""
@@ -294,37 +250,6 @@ class FactorAnalysis(LatentFactors):
             )
         return np.clip(given / np.square(deviation), self.min_uniqueness, 1.0)
 
-    def _names(self, columns: NDArray[np.intp]) -> list[str]:
-        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
-        return [str(names[j]) for j in columns]
-
-    def _certificate(self, found: NoiseMaximum, digits: float, precision: str) -> Certificate:
-        d, k = len(found.bounded), found.at.n_factors
-        bounded = np.flatnonzero(found.bounded)
-        notes = []
-        if not found.converged:
-            notes.append(
-                f"after {len(found.objectives)} iterations the likelihood still grows; raise "
-                f"max_iter={self.max_iter}"
-            )
-        if len(bounded):
-            notes.append(
-                f"noise at its lower bound, min_uniqueness={self.min_uniqueness:g} of the "
-                f"variance (a Heywood case): columns {shown([str(j) for j in bounded])}, from 0"
-            )
-        if k and _degrees_of_freedom(d, k) < 0:
-            notes.append(
-                f"{k} factors of {d} columns have more parameters than there are covariances: "
-                "other loadings and noise variances are as likely"
-            )
-        claim = (
-            "the likelihood is stationary, and largest among the maxima found, with noise of at "
-            f"least {self.min_uniqueness:g} of each column's variance"
-        )
-        measures = {"stationarity": found.slope, "at_bound": len(bounded), "digits": digits}
-        path = f"moments in {precision}, {len(found.objectives)} iterations"
-        return Certificate(found.converged, claim, path, measures, tuple(notes))
-
     # --- from a covariance ----------------------------------------------------------------
 
     @all_or_nothing
@@ -350,30 +275,9 @@ class FactorAnalysis(LatentFactors):
         """
         self._validate_params()
         began = time.perf_counter()
-        self._take_names(as_source(covariance))
         S = check_array(covariance, dtype=np.float64, input_name="covariance")
-        d = len(S)
-        if S.shape != (d, d) or not np.allclose(S, S.T, rtol=1e-8, atol=0):
-            raise ValueError(f"covariance must be a symmetric matrix, got shape {S.shape}")
-        if not n_samples > max(ddof, 1):
-            raise ValueError(f"n_samples={n_samples} must exceed 1 and ddof={ddof}")
-        centre = np.zeros(d) if mean is None else np.asarray(mean, dtype=float)
-        if centre.shape != (d,) or not np.isfinite(centre).all():
-            raise ValueError(f"mean must hold a number for each of {d} columns")
-        if (np.diagonal(S) < 0).any():
-            raise ValueError(NOT_POSITIVE)
-        scatter = (S + S.T) / 2 * (n_samples - ddof)
-        moments = Moments(
-            count=max(int(n_samples), 2),
-            weight=DoubleDouble.of(np.float64(n_samples)),
-            mean=DoubleDouble.of(centre),
-            mean_rest=np.zeros(d),
-            scatter=scatter,
-            magnitude=np.diagonal(scatter).copy(),
-            roundings=1,
-        )
-        if not moments.could_be_of_rows():
-            raise ValueError(NOT_POSITIVE)
+        self._take_names(as_source(covariance if is_frame(covariance) else S))
+        moments = moments_of(S, n_samples, mean, ddof, self.exact)
         self.trace_ = Trace()
         self._resolve("covariance", moments, began)
         self._warn_unless_proved()
@@ -384,8 +288,7 @@ class FactorAnalysis(LatentFactors):
     def goodness_of_fit(self) -> FactorTest:
         """Test that so many factors suffice, against any covariance at all.
 
-        The statistic, with Bartlett's correction, is (W − 1 − (2d + 5)/6 − 2k/3) times
-        log det Σ − log det S + tr(Σ⁻¹ S) − d.
+        The likelihood ratio has Bartlett's correction.
 
         Returns
         -------
@@ -394,24 +297,5 @@ class FactorAnalysis(LatentFactors):
         """
         check_is_fitted(self)
         deviation, correlation = self._correlations(self._kept())
-        k, d = self.components_.shape
-        dof = _degrees_of_freedom(d, k)
-        if dof <= 0:
-            raise ValueError(
-                f"{k} factors of {d} columns leave {dof} degrees of freedom: nothing to test"
-            )
-        log_noise = np.log(self.noise_variance_ / np.square(deviation))
-        discrepancy = NoiseLikelihood.at(log_noise, correlation, k).discrepancy()
-        if not np.isfinite(discrepancy) or np.linalg.matrix_rank(correlation, hermitian=True) < d:
-            raise ValueError(
-                "the covariance is singular (dependent columns, or fewer rows than columns): there "
-                "is no likelihood of any covariance at all to compare with"
-            )
-        statistic = (self.n_samples_ - 1 - (2 * d + 5) / 6 - 2 * k / 3) * discrepancy
-        tail = float(gammaincc(dof / 2, max(statistic, 0.0) / 2))
-        return FactorTest(float(statistic), dof, tail)
-
-
-def _degrees_of_freedom(d: int, k: int) -> int:
-    """Covariances less parameters."""
-    return ((d - k) ** 2 - d - k) // 2
+        noise = self.noise_variance_ / np.square(deviation)
+        return bartlett_test(correlation, noise, len(self.components_), self.n_samples_)
