@@ -707,6 +707,7 @@ OTHER_VALUES = {
         ("clip", "sparse_output", "add_indicator", "keep_empty_features", "force_alpha")
     ),
     "leaf_size": None,
+    "min_uniqueness": 0.99,
 }
 """Another value of a parameter, where no rule makes one; None where it would not show here."""
 
@@ -721,6 +722,8 @@ WITH_COEFFICIENTS = {
 
 WITHOUT_EFFECT = {
     "ComplementNB": {"fit_prior", "class_prior", "prior_alpha"},
+    # As many factors as columns explain all: nothing is left to iterate or to rotate.
+    "FactorAnalysis": {"tol", "max_iter", "n_init", "kaiser"},
     "KernelDensity": {"folds"},  # of a bandwidth that is chosen by them
     "LinearDiscriminantAnalysis": {"n_components", "store_covariance"},
     "MixedNB": {"beta"},  # no column here is one of events

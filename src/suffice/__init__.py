@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from suffice.catalogue import load as load
     from suffice.catalogue import save as save
     from suffice.clustering.k_means import KMeans as KMeans
+    from suffice.decomposition.factor_analysis import FactorAnalysis as FactorAnalysis
     from suffice.decomposition.pca import PCA as PCA
     from suffice.engines.settings import config as config
     from suffice.ensembles.bagging_classifier import BaggingClassifier as BaggingClassifier
@@ -103,6 +104,7 @@ _PUBLIC = {
     "DecisionTreeClassifier": "suffice.trees.decision_tree_classifier",
     "DecisionTreeRegressor": "suffice.trees.decision_tree_regressor",
     "CategoricalNB": "suffice.generative.categorical_nb",
+    "FactorAnalysis": "suffice.decomposition.factor_analysis",
     "GridSearchCV": "suffice.selection.grid_search",
     "GaussianNB": "suffice.generative.gaussian_nb",
     "PoissonNB": "suffice.generative.poisson_nb",
@@ -166,6 +168,7 @@ __all__ = [
     "ElasticNetCV",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "FactorAnalysis",
     "GaussianNB",
     "GeneralizedLinearModel",
     "GridSearchCV",
