@@ -265,7 +265,9 @@ def left_out_likelihoods(
     def summarize(block: Block) -> Sums:
         # Row by row of the transpose: each bandwidth's sum as if it were alone.
         by_bandwidth = np.ascontiguousarray(log_densities(block).T)
-        return Sums(((by_bandwidth * weight[block.start : block.start + block.n_rows]).sum(axis=1),))
+        return Sums(
+            ((by_bandwidth * weight[block.start : block.start + block.n_rows]).sum(axis=1),)
+        )
 
     found = reduce(QueryBlocks(rows.X[order], TOGETHER), summarize, n_jobs)
     return np.asarray(found.values[0] / rows.weight.sum())
