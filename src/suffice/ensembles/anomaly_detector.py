@@ -5,8 +5,8 @@
 p is any model of a density, fitted to ordinary rows.  A row of the fit raises its own density, the
 more the narrower the model; so δ comes from log densities of rows that were held out
 (`suffice.ensembles.anomalies.held_out`).  Without labels δ is their k-th smallest, and the rate of
-ordinary rows that will be flagged has the distribution Beta(k, n − k + 1); with labels, δ is the one
-of the largest F₁ (`suffice.ensembles.anomalies.threshold`).
+ordinary rows that will be flagged has the distribution Beta(k, n − k + 1); with labels, δ is the
+one of the largest F₁ (`suffice.ensembles.anomalies.threshold`).
 
 References: Bishop, "Novelty detection and neural network validation" (1994); Vovk, Gammerman and
 Shafer, "Algorithmic learning in a random world" (2005).
@@ -25,6 +25,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from suffice.ensembles.anomalies.certificate import proof_of_f1, proof_of_quantile
 from suffice.ensembles.anomalies.held_out import (
     NOBODY,
     Integers,
@@ -38,8 +39,6 @@ from suffice.ensembles.anomalies.held_out import (
 )
 from suffice.ensembles.anomalies.threshold import of_largest_f1, quantile
 from suffice.ensembles.bagging.members import ask_member
-from suffice.ensembles.binary_fits import steps
-from suffice.fitting.certificate import Certificate
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.outliers import OutlierDetector
 from suffice.fitting.requests import Found, Pass, Passes, Request, needed
@@ -51,21 +50,6 @@ Floats = NDArray[np.float64]
 
 SURPRISING = 0.01
 """Share of held-out rows that contamination="auto" flags at most."""
-
-DRAWN = "ordinary rows are taken to be drawn independently, like those of the fit"
-
-JUDGED = (
-    DRAWN,
-    "model_ has learned a few rows more than the models that judged: held_out='split' has one alone",
-)
-
-NOTES: dict[str | None, tuple[str, ...]] = {
-    "leave-one-out": JUDGED,
-    "folds": JUDGED,
-    "split": (DRAWN,),
-    None: ("rows of the fit raise their own density: of other rows, more are below",),
-}
-"""What a careful user should know of each way to hold rows out."""
 
 
 class AnomalyDetector(OutlierDetector, Estimator):
@@ -292,15 +276,9 @@ class AnomalyDetector(OutlierDetector, Estimator):
         share = SURPRISING if isinstance(self.contamination, str) else float(self.contamination)
         found = quantile(scores[known], weight[known], share)
         learned |= {"offset_": found.offset, "rate_": found.flagged, "rate_bound_": np.nan}
-        measures = {"rows": found.rows, "rank": found.rank, "log_threshold": found.offset}
-        claim = f"δ is the density of rank {found.rank:g} among {found.rows:g} of the fit's rows"
         if way is not None:
-            bound = found.rate_bound(self.confidence)
-            learned |= {"rate_": found.rate, "rate_bound_": bound}
-            measures |= {"rate": found.rate, "rate_bound": bound}
-            claim = f"δ is the density of rank {found.rank:g} among {found.rows:g} held-out rows"
-            claim += self._rate_claim(way, bound)
-        return Found(learned, self._proof(learned["model_"], claim, way, measures))
+            learned |= {"rate_": found.rate, "rate_bound_": found.rate_bound(self.confidence)}
+        return Found(learned, proof_of_quantile(found, learned["model_"], way, self.confidence))
 
     def _from_labels(
         self, learned: dict[str, Any], way: str | None, weight: Floats, anomaly: Mask
@@ -311,30 +289,7 @@ class AnomalyDetector(OutlierDetector, Estimator):
         bound = np.nan if way is None else best.rate_bound(self.confidence)
         learned |= {"offset_": best.offset, "rate_": best.flagged, "rate_bound_": bound}
         learned |= {"precision_": best.precision, "recall_": best.recall, "f1_": best.f1}
-        rows = "the fit's rows" if way is None else "held-out rows"
-        claim = f"no δ has a larger F1 on {rows} than {best.f1:.4f}"
-        if way is not None:
-            claim += self._rate_claim(way, bound)
-        measures = {"rows": best.rows, "log_threshold": best.offset, "f1": best.f1}
-        measures |= {"precision": best.precision, "recall": best.recall, "rate": best.flagged}
-        measures |= {} if way is None else {"rate_bound": bound}
-        return Found(learned, self._proof(learned["model_"], claim, way, measures))
-
-    def _rate_claim(self, way: str, bound: float) -> str:
-        rows = "ordinary rows" if way == "split" else "ordinary rows, judged as these were,"
-        return f"; at most {bound:.2%} of {rows} are below, with confidence {self.confidence:g}"
-
-    def _proof(
-        self, model: Any, claim: str, way: str | None, measures: dict[str, float]
-    ) -> Certificate:
-        """What is known of δ does not depend on whether the model is proved to be what it should."""
-        last = steps(model)[-1]
-        notes = NOTES[way]
-        inner = getattr(last, "certificate_", None)
-        if inner is not None and not inner.holds:
-            notes += (f"{type(last).__name__}, not proved: {inner.claim}", *inner.notes)
-        path = f"{way or 'no rows held out'}, {type(last).__name__}"
-        return Certificate(True, claim, path, measures, notes)
+        return Found(learned, proof_of_f1(best, learned["model_"], way, self.confidence))
 
     # --- judging rows -----------------------------------------------------------------------
 
