@@ -229,8 +229,9 @@ class AnomalyDetector(OutlierDetector, Estimator):
             )
         if ordinary <= 1:
             raise ValueError(
-                f"AnomalyDetector needs at least two rows to learn from, to hold out one of "
-                f"them; there is only one sample (or a total weight of {ordinary:g})"
+                "AnomalyDetector needs at least two rows to learn from, to hold out one of them; "
+                f"there is only one sample, or a total weight of {ordinary:g}, where a weight "
+                "counts as so many rows"
             )
 
     def _held_out_scores(

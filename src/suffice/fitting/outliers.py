@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from suffice.fitting.inputs import in_dtype_of
+
 Floats = NDArray[np.float64]
 
 
@@ -57,12 +59,12 @@ class OutlierDetector(OutlierMixin):
         Returns
         -------
         array of shape (rows,)
-            Negative for anomalies.
+            Negative for anomalies; in float32 where the rows are.
         """
         scores = self.score_samples(X)
         # Of two infinite ones the difference is unknown, and the row not below.
-        with np.errstate(invalid="ignore"):
-            return np.where(scores == self.offset_, 0.0, scores - self.offset_)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return in_dtype_of(X, np.where(scores == self.offset_, 0.0, scores - self.offset_))
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Which rows are anomalies.
