@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from suffice.decomposition.factor_analysis import FactorAnalysis as FactorAnalysis
     from suffice.decomposition.pca import PCA as PCA
     from suffice.engines.settings import config as config
+    from suffice.ensembles.anomaly_detector import AnomalyDetector as AnomalyDetector
     from suffice.ensembles.bagging_classifier import BaggingClassifier as BaggingClassifier
     from suffice.ensembles.bagging_regressor import BaggingRegressor as BaggingRegressor
     from suffice.ensembles.extra_trees_classifier import (
@@ -94,6 +95,7 @@ __version__ = "0.1.0"
 # Public name → the module that defines it, imported when the name is first used.
 _PUBLIC = {
     "BaggingClassifier": "suffice.ensembles.bagging_classifier",
+    "AnomalyDetector": "suffice.ensembles.anomaly_detector",
     "BaggingRegressor": "suffice.ensembles.bagging_regressor",
     "ExtraTreesClassifier": "suffice.ensembles.extra_trees_classifier",
     "ExtraTreesRegressor": "suffice.ensembles.extra_trees_regressor",
@@ -155,6 +157,7 @@ _MODULES = ("bayes", "catalogue", "families", "preprocessing", "text", "theory")
 
 __all__ = [
     "PCA",
+    "AnomalyDetector",
     "BaggingClassifier",
     "BaggingRegressor",
     "BayesianLinearRegression",

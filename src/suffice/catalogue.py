@@ -24,7 +24,7 @@ class Entry:
     module : str
         Where it is defined.
     task : {"regression", "classification", "clustering", "density", "decomposition",\
- "preprocessing"}
+ "preprocessing", "anomalies"}
     objective : str
         What a fit minimises, or else what it finds, in a line.
     docs : str
@@ -176,6 +176,9 @@ MODELS: tuple[Entry, ...] = (
     model("KernelDensity", "neighbors.kernel_density", "density",
           "Σ w K((q − x)/h) / (W hᵈ ∫ K), the density at q",
           "kernel-density.md", "merge forget stream weights"),
+    model("AnomalyDetector", "ensembles.anomaly_detector", "anomalies",
+          "rows with p(x) < δ, δ from densities of rows held out",
+          "anomalies.md", "stream weights"),
     model("MixedNB", "generative.mixed_nb", "classification",
           "−Σ w log πᵧ Πⱼ pⱼ(xⱼ ∣ y), each column of its own kind",
           "mixed-nb.md", "merge forget stream weights missing"),
