@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from suffice.linear.paths import lasso_path as lasso_path
     from suffice.linear.perceptron import Perceptron as Perceptron
     from suffice.linear.ridge import Ridge as Ridge
+    from suffice.mixtures.gaussian_mixture import GaussianMixture as GaussianMixture
     from suffice.neighbors.k_neighbors_classifier import (
         KNeighborsClassifier as KNeighborsClassifier,
     )
@@ -108,6 +109,7 @@ _PUBLIC = {
     "CategoricalNB": "suffice.generative.categorical_nb",
     "FactorAnalysis": "suffice.decomposition.factor_analysis",
     "GridSearchCV": "suffice.selection.grid_search",
+    "GaussianMixture": "suffice.mixtures.gaussian_mixture",
     "GaussianNB": "suffice.generative.gaussian_nb",
     "PoissonNB": "suffice.generative.poisson_nb",
     "MultinomialNB": "suffice.generative.multinomial_nb",
