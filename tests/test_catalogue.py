@@ -483,9 +483,11 @@ def test_files_are_refused(entry, small, tmp_path):
 def test_a_weight_is_a_number_of_repetitions(entry, data):
     weight = np.random.default_rng(1).integers(1, 4, size=len(data))
     repeated = data[np.repeat(np.arange(len(data)), weight)]
+    # The covariance of fewer rows than columns and 1e-6 on its diagonal has a condition of 1e6.
+    loses = entry.name == "GaussianMixture" and data.X.shape[0] < data.X.shape[1]
     for model in variants(entry):
         weighted = data.fit(copy.deepcopy(model), weight)
-        close(weighted, repeated.fit(model), 1e-12)
+        close(weighted, repeated.fit(model), 1e-10 if loses else 1e-12)
 
 
 @those("weights")
