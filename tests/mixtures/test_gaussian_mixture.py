@@ -35,11 +35,12 @@ def as_matrices(covariances, kind, k, d):
 
 def log_joint(X, weights, means, covariances, kind):
     matrices = as_matrices(covariances, kind, *means.shape)
-    logs = [
-        multivariate_normal(m, C, allow_singular=False).logpdf(X)
-        for m, C in zip(means, matrices, strict=True)
-    ]
-    return np.log(weights) + np.array(logs).reshape(len(means), len(X)).T
+    logs = []
+    for m, C in zip(means, matrices, strict=True):
+        root = np.linalg.cholesky(C)
+        squares = np.square(np.linalg.solve(root, (X - m).T)).sum(axis=0)
+        logs.append(-0.5 * squares - np.log(np.diag(root)).sum() - len(m) / 2 * np.log(2 * np.pi))
+    return np.log(weights) + np.array(logs).T
 
 
 def naive_step(X, weight, weights, means, covariances, kind):
@@ -175,14 +176,14 @@ ERUPTIONS = """3.6 79 1.8 54 3.333 74 2.283 62 4.533 85 2.883 55 4.7 88 3.6 85 1
 
 
 def test_old_faithful():
-    """The published fit of two components with one covariance (mclust: log-likelihood −1140.187)."""
+    """Two components with one covariance, as published: log-likelihood −1140.187 (mclust)."""
     X = np.array(ERUPTIONS.split(), float).reshape(-1, 2)
     assert X.shape == (272, 2)
     model = GaussianMixture(2, covariance_type="tied", reg_covar=0, tol=1e-10, max_iter=1000)
     assert model.fit(X).score(X) * 272 == pytest.approx(-1140.187, abs=5e-4)
 
 
-# --- scikit-learn -----------------------------------------------------------------------------------
+# --- scikit-learn --------------------------------------------------------------------------
 
 
 @each_kind
@@ -197,7 +198,7 @@ def test_next_to_scikit_learn(kind):
     assert ours.aic(X) == pytest.approx(peer.aic(X), rel=1e-10)
 
 
-# --- what EM promises ----------------------------------------------------------------------------------
+# --- what EM promises -----------------------------------------------------------------------
 
 
 def random_fit(seed):
@@ -232,7 +233,8 @@ def objectives_never_rise(seed):
     try:
         settled(model, X, y, weight)
     except ValueError as refusal:
-        assert "singular" in str(refusal) or "unlabelled" in str(refusal)
+        if "singular" not in str(refusal) and "unlabelled" not in str(refusal):
+            raise
         return False
     bounds = np.array(model.lower_bounds_)
     assert (np.diff(bounds) >= -1e-10 * np.abs(bounds[1:])).all(), seed
@@ -261,12 +263,6 @@ def test_the_trace_is_the_objective(kind, with_prior):
     for steps in (3, 6):
         model = GaussianMixture(**given(kind, IRIS), reg_covar=0, tol=0, max_iter=steps, **options)
         fitted = settled(model, IRIS)
-        again = settled(
-            GaussianMixture(
-                3, covariance_type=kind, reg_covar=0, tol=0, max_iter=1, warm_start=True, **options
-            ).set_params(),
-            IRIS,
-        )
         again = fitted.set_params(max_iter=1, warm_start=True)
         params = (fitted.weights_, fitted.means_, fitted.covariances_)
         settled(again, IRIS)
@@ -374,7 +370,7 @@ def test_what_regularisation_proves():
     assert "never fell" not in model.certificate_.claim
 
 
-# --- rows of every kind --------------------------------------------------------------------------------
+# --- rows of every kind ---------------------------------------------------------------------
 
 
 @each_kind
@@ -497,7 +493,7 @@ def test_labels_of_any_kind():
         GaussianMixture(2, unlabelled=-1).fit(IRIS)
 
 
-# --- hard tables ---------------------------------------------------------------------------------------
+# --- hard tables ----------------------------------------------------------------------------
 
 
 @each_kind
