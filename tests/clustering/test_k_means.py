@@ -89,7 +89,7 @@ def test_bounds_change_no_label():
         middles = rng.normal(size=(k, d)) * apart
         X = middles[rng.integers(k, size=6000)] + rng.normal(size=(6000, d))
         start = X[rng.choice(6000, k, replace=False)]
-        centres, labels, n_iter = naive(X, start, 60)
+        centres, _, n_iter = naive(X, start, 60)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = KMeans(k, init=start, tol=0, max_iter=60).fit(X)
@@ -240,9 +240,9 @@ def test_spherical(form):
 
 def same(one, other):
     for name in ("cluster_centers_", "labels_", "inertia_", "n_iter_"):
-        assert np.asarray(getattr(one, name)).tobytes() == np.asarray(
-            getattr(other, name)
-        ).tobytes(), name
+        assert (
+            np.asarray(getattr(one, name)).tobytes() == np.asarray(getattr(other, name)).tobytes()
+        ), name
 
 
 @pytest.fixture(scope="module")
@@ -390,5 +390,5 @@ def test_bad_parameters(options, message):
 
 def test_a_start_that_is_given_is_one_start():
     X, start = table_of(3)
-    with pytest.warns(RuntimeWarning, match="one start"):
+    with pytest.warns(RuntimeWarning, match="only one init"):
         KMeans(len(start), init=start, n_init=5).fit(X)

@@ -143,18 +143,14 @@ def assigned(shard: Shard, table: CentreTable, motion: Motion | None) -> tuple[R
     changed = 0
     for chosen, packed, squares in _tiles(X, state, table, rows):
         nearest = table.compare(X, chosen, packed, squares, state.bounds)
-        changed += regroup(
-            X, weight, chosen, nearest, state.labels, state.high, state.low
-        )
+        changed += regroup(X, weight, chosen, nearest, state.labels, state.high, state.low)
     return state, Sums((state.high.copy(), state.low.copy(), np.array(float(changed))))
 
 
 def _doubtful(X: Floats, state: RowState, table: CentreTable, motion: Motion) -> Any:
     """The rows that may have another nearest centre; None where they are too many to choose."""
     rows = np.empty(len(X), np.int64)
-    count = in_doubt(
-        state.labels, motion.moves, motion.others, motion.halves, state.bounds, rows
-    )
+    count = in_doubt(state.labels, motion.moves, motion.others, motion.halves, state.bounds, rows)
     if table.centres.size >= WORTH_MEASURING:
         count = still_in_doubt(
             X, table.centres, state.labels, table.scale, motion.halves, state.bounds, rows, count
@@ -181,9 +177,7 @@ def _tiles(X: Floats, state: RowState, table: CentreTable, rows: Any) -> Any:
         yield chosen, packed, squares[:m]
 
 
-def finished(
-    shard: Shard, table: CentreTable, motion: Motion | None
-) -> tuple[RowState, Sums]:
+def finished(shard: Shard, table: CentreTable, motion: Motion | None) -> tuple[RowState, Sums]:
     """A last assignment, with the squared distances that are left."""
     state, sums = assigned(shard, table, motion)
     squares = squares_to(shard.columns["X"], table.centres, state.labels)
