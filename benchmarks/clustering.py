@@ -87,17 +87,8 @@ def race(work: str, data: Any, passes: int, bar: Bar, *slow: str) -> Race:
         "faiss": partial(by_faiss, passes=passes),
     }
     ours = partial(clustered, address="suffice.KMeans", passes=passes)
-    return Race(
-        work,
-        data,
-        ours,
-        peers,
-        bar,
-        reference="scikit-learn",
-        tolerance=1e-4,
-        rounds=3,
-        once=frozenset(slow),
-    )
+    once = frozenset(slow)
+    return Race(work, data, ours, peers, bar, "scikit-learn", tolerance=1e-4, rounds=3, once=once)
 
 
 ROWS: tuple[Row, ...] = (

@@ -47,12 +47,13 @@ from suffice.clustering.lloyd.passes import Clustering, LocationScale, lloyd
 from suffice.clustering.lloyd.reading import read
 from suffice.clustering.lloyd.streamed import StreamedRows
 from suffice.clustering.starts.seeding import Start, start_from
+from suffice.engines.passes import map_rows
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.clustering import Clusterer
 from suffice.fitting.estimator import Estimator, callers_level
 from suffice.fitting.requests import Found, Passes
 from suffice.fitting.transforming import SourceTransformer
-from suffice.sources import Block, MappedSource, Source
+from suffice.sources import Block, MappedSource, Source, as_source, block_rows
 from suffice.statistics.sums import Sums
 
 CLAIM = "each row belongs to its nearest centre, and each centre is the mean of its rows"
@@ -254,7 +255,14 @@ default="k-means++"
     # --- rows to answer for ---------------------------------------------------------------
 
     def _assigned(self, rows: Any) -> Labels:
-        return CentreTable.alone(self.cluster_centers_).nearest(as_rows(rows, self._unit))
+        table = CentreTable.alone(self.cluster_centers_)
+        return self._in_blocks(rows, lambda some: table.nearest(as_rows(some, self._unit)))
+
+    def _in_blocks(self, rows: Any, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+        """A function of many rows in memory on all threads."""
+        if not isinstance(rows, np.ndarray) or len(rows) <= block_rows(rows.shape[1]):
+            return function(rows)
+        return map_rows(as_source(rows), lambda block: function(block.X), self._n_jobs())
 
     def fit_transform(  # type: ignore[override]
         self, X: Any, y: Any = None, sample_weight: Any = None
@@ -287,7 +295,9 @@ default="k-means++"
         check_is_fitted(self)
         measure = partial(_distances, centres=self.cluster_centers_, unit=self._unit)
         if not isinstance(X, Source):
-            return _wrap_data_with_container("transform", self._apply_in_dtype(X, measure), X, self)
+            in_blocks = partial(self._in_blocks, function=measure)
+            found = self._apply_in_dtype(X, in_blocks)
+            return _wrap_data_with_container("transform", found, X, self)
         self._check_names(X)
         labels = [str(name) for name in self.get_feature_names_out()]
         return MappedSource(X, measure, len(labels), self._names_of_source(labels), labels=labels)
@@ -310,7 +320,7 @@ default="k-means++"
         cost = partial(_costs, centres=self.cluster_centers_, unit=self._unit)
         if not isinstance(X, Source):
             weight = self._checked_weight(sample_weight, X)
-            costs = self._apply(X, cost)
+            costs = self._apply(X, partial(self._in_blocks, function=cost))
             return -float(costs.sum() if weight is None else weight @ costs)
         if y is not None or sample_weight is not None:
             raise ValueError("a source brings its own weights: pass neither y nor sample_weight")

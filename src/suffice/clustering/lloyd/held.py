@@ -15,6 +15,7 @@ from suffice.clustering.lloyd.centres import (
     Labels,
     Singles,
     as_rows,
+    distances_to,
     squares_to,
     tile_rows,
 )
@@ -122,10 +123,9 @@ class Motion:
             last, largest = np.argsort(moves, kind="stable")[-2:]
             others[:] = moves[largest]
             others[largest] = moves[last]
-            for c in range(k):
-                squares = np.square(now - now[c]).sum(axis=1)
-                squares[c] = np.inf
-                halves[c] = 0.5 * np.sqrt(squares.min()) * table.scale
+            squares = distances_to(now, now)
+            np.fill_diagonal(squares, np.inf)
+            halves = 0.5 * np.sqrt(squares.min(axis=1)) * table.scale
         up, down = 1 + 2.0**-22, 1 - 2.0**-22
         return cls(*(part.astype(np.float32) for part in (moves * up, others * up, halves * down)))
 
