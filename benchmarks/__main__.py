@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks import (
     bayesian,
+    clustering,
     conditioning,
     correlated,
     decomposition,
@@ -64,6 +65,7 @@ ROWS: tuple[Row, ...] = (
     *glm.ROWS,
     *inference.ROWS,
     *decomposition.ROWS,
+    *clustering.ROWS,
     *conditioning.ROWS,
     *correlated.ROWS,
     *on_factors.ROWS,
