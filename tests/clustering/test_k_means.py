@@ -128,6 +128,16 @@ def test_rows_beyond_float32(far):
     assert np.isfinite(model.inertia_)
 
 
+@pytest.mark.parametrize("far", [1e10, 1e60, 1e140])
+def test_a_start_far_away(far):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    start = np.array([X[0], np.full(3, far), np.full(3, -far)])
+    model = KMeans(3, init=start, tol=0).fit(X)
+    assert sorted(np.unique(model.labels_)) == [0, 1, 2]
+    table = squares(X, model.cluster_centers_)
+    np.testing.assert_array_equal(model.labels_, table.argmin(axis=1))
+
+
 # --- scikit-learn --------------------------------------------------------------------------
 
 
@@ -346,7 +356,7 @@ def test_the_trace_falls():
 def test_other_methods_can_start_from_it():
     """A generator that another model's fit can hand its requests on from."""
     from suffice.clustering.lloyd.passes import lloyd
-    from suffice.clustering.starts.seeding import start_from
+    from suffice.clustering.starts import start_from
     from suffice.fitting.callbacks import fit_task
     from suffice.sources import as_source
 
