@@ -170,6 +170,7 @@ __all__ = [
     "GeneralizedLinearModel",
     "GridSearchCV",
     "ID3Classifier",
+    "KMeans",
     "KNeighborsClassifier",
     "KNeighborsDensity",
     "KNeighborsRegressor",
