@@ -100,6 +100,25 @@ def test_bounds_change_no_label():
         assert model.n_iter_ == n_iter
 
 
+@pytest.mark.parametrize("d", [1, 6, 60, 600])
+def test_the_margin_is_not_exceeded(d):
+    """Scores in float32 against extended precision: v − κX/2 ≤ S ≤ v + κQ + κX/2."""
+    rng = np.random.default_rng(d)
+    X = rng.standard_t(2, size=(400, d)) + 1e5
+    centres = X[:30] + rng.normal(size=(30, d)) * rng.choice([0, 1e-3, 10], size=(30, 1))
+    table = CentreTable.of(centres, X.mean(axis=0), 0.5)
+    packed = (X - table.centre) * table.scale
+    found = table.offsets[:, None] - np.dot(table.table, packed.T.astype(np.float32))
+    x, c = (
+        (rows.astype(np.longdouble) - table.centre) * np.longdouble(table.scale)
+        for rows in (X, centres)
+    )
+    row, own = np.square(x).sum(axis=1), np.square(c).sum(axis=1)[:, None]
+    exact = own / 2 - c @ x.T
+    assert (found - table.slack * row / 2 <= exact).all()
+    assert (exact <= found + table.slack * (own + row / 2)).all()
+
+
 def test_margins_send_near_ties_to_float64():
     """Rows halfway between centres, off by much less than float32 can tell."""
     rng = np.random.default_rng(0)
