@@ -100,6 +100,25 @@ def test_bounds_change_no_label():
         assert model.n_iter_ == n_iter
 
 
+@pytest.mark.parametrize("d", [1, 6, 60, 600])
+def test_the_margin_is_not_exceeded(d):
+    """Scores in float32 against extended precision: v − κX/2 ≤ S ≤ v + κQ + κX/2."""
+    rng = np.random.default_rng(d)
+    X = rng.standard_t(2, size=(400, d)) + 1e5
+    centres = X[:30] + rng.normal(size=(30, d)) * rng.choice([0, 1e-3, 10], size=(30, 1))
+    table = CentreTable.of(centres, X.mean(axis=0), 0.5)
+    packed = (X - table.centre) * table.scale
+    found = table.offsets[:, None] - np.dot(table.table, packed.T.astype(np.float32))
+    x, c = (
+        (rows.astype(np.longdouble) - table.centre) * np.longdouble(table.scale)
+        for rows in (X, centres)
+    )
+    row, own = np.square(x).sum(axis=1), np.square(c).sum(axis=1)[:, None]
+    exact = own / 2 - c @ x.T
+    assert (found - table.slack * row / 2 <= exact).all()
+    assert (exact <= found + table.slack * (own + row / 2)).all()
+
+
 def test_margins_send_near_ties_to_float64():
     """Rows halfway between centres, off by much less than float32 can tell."""
     rng = np.random.default_rng(0)
@@ -126,6 +145,16 @@ def test_rows_beyond_float32(far):
     assert model.labels_[50] == 2
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     assert np.isfinite(model.inertia_)
+
+
+@pytest.mark.parametrize("far", [1e10, 1e60, 1e140])
+def test_a_start_far_away(far):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    start = np.array([X[0], np.full(3, far), np.full(3, -far)])
+    model = KMeans(3, init=start, tol=0).fit(X)
+    assert sorted(np.unique(model.labels_)) == [0, 1, 2]
+    table = squares(X, model.cluster_centers_)
+    np.testing.assert_array_equal(model.labels_, table.argmin(axis=1))
 
 
 # --- scikit-learn --------------------------------------------------------------------------
@@ -282,13 +311,12 @@ def test_concurrent_fits_agree(rows):
 @pytest.mark.compiled
 def test_a_fit_can_be_interrupted():
     X = np.random.default_rng(0).normal(size=(60_000, 8))
-    model = KMeans(64, init=X[:64], max_iter=100_000, tol=0)
+    model = KMeans(64, init="random", n_init=1000, tol=0, random_state=0)
     timer = threading.Timer(0.5, signal.raise_signal, (signal.SIGINT,))
     began = time.perf_counter()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        for _ in range(100):
-            model.fit(X)
+        model.fit(X)
     assert time.perf_counter() - began < 20
     assert not hasattr(model, "cluster_centers_")
 
@@ -347,7 +375,7 @@ def test_the_trace_falls():
 def test_other_methods_can_start_from_it():
     """A generator that another model's fit can hand its requests on from."""
     from suffice.clustering.lloyd.passes import lloyd
-    from suffice.clustering.starts.seeding import start_from
+    from suffice.clustering.starts import start_from
     from suffice.fitting.callbacks import fit_task
     from suffice.sources import as_source
 
