@@ -12,7 +12,8 @@ If two trees have the correlation ρ and each the variance σ² over training se
 drawing makes ρ smaller, and σ² a little larger.  A row that a tree did not draw is new to it: such
 out-of-bag rows judge the forest without others to be held out.
 
-Columns are cut between at most 255 bins, whose bounds are quantiles (`suffice.trees.growing`).
+Columns are cut between at most 255 bins, most of whose bounds are quantiles
+(`suffice.trees.growing.bins`).
 
 Reference: Breiman, "Random forests" (2001); Ho, "The random subspace method" (1998).
 """

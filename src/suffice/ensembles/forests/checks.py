@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from suffice.fitting.certificate import Certificate
+from suffice.trees.growing.bins import ColumnBins
 from suffice.trees.nodes.forest import Forest
 
 
-def certificate_of(model: Any, forest: Forest, score: float | None) -> Certificate:
+def path_of(bins: Sequence[ColumnBins], at_random: bool, max_bins: int) -> str:
+    """How a forest was grown, for its certificate."""
+    exact = all(one.categories is not None or one.values is not None for one in bins)
+    cut = "values" if exact else f"bins, at most {max_bins} a column"
+    how = "one cut at random" if at_random else "every cut"
+    return f"in each column that is looked at, {how} between {cut}"
+
+
+def certificate_of(forest: Forest, path: str, score: float | None) -> Certificate:
     """What is known of a forest that has grown."""
     leaf = forest.children_left < 0
     in_leaves = np.add.reduceat(np.where(leaf, forest.n_node_samples, 0), forest.starts[:-1])
@@ -21,9 +31,6 @@ def certificate_of(model: Any, forest: Forest, score: float | None) -> Certifica
     }
     if score is not None:
         measures["out-of-bag score"] = float(score)
-    cut = "values" if model.max_bins is None else f"bins, at most {model.max_bins} a column"
-    how = "one cut at random" if model._at_random else "every cut"
-    path = f"in each column that is looked at, {how} between {cut}"
     return Certificate(holds, "each row of a tree is counted in one of its leaves", path, measures)
 
 

@@ -118,11 +118,6 @@ class BinnedRows:
                 found.append(ends[:-1] / 2 + ends[1:] / 2)
         return np.concatenate(found)
 
-    @cached_property
-    def thresholds(self) -> list[Floats]:
-        """The bounds between bins, where these are not single values."""
-        return [one.edges for one in self.bins]
-
 
 def _weight(shard: Shard) -> Floats:
     return np.ones(shard.n_rows) if shard.weight is None else shard.weight
@@ -246,7 +241,7 @@ def tree_of(
         left,
         np.where(inner, left + 1, LEAF),
         np.where(inner, nodes[:, layout.FEATURE], UNDEFINED),
-        thresholds_of(nodes, inner, rows),
+        thresholds_of(nodes, facts[:, layout.DRAWN], inner, rows),
         np.where(inner, nodes[:, layout.MISSING_LEFT], 0),
         facts[:, layout.IMPURITY],
         nodes[:, layout.STOP] - nodes[:, layout.START],
@@ -257,8 +252,14 @@ def tree_of(
     ).typed()
 
 
-def thresholds_of(nodes: NDArray[np.int64], inner: NDArray[np.bool_], rows: BinnedRows) -> Floats:
-    """Half way between the values on both sides, or the middle one of the bounds between bins."""
+def thresholds_of(
+    nodes: NDArray[np.int64], drawn: Floats, inner: NDArray[np.bool_], rows: BinnedRows
+) -> Floats:
+    """Half way between the values on both sides, or what was drawn between them.
+
+    Of bins of several values rows stay together: it is the middle one of the bounds between them,
+    or the nearest to what was drawn.
+    """
     out = np.full(len(nodes), float(UNDEFINED))
     for j in np.unique(nodes[inner, layout.FEATURE]):
         bins, at = rows.bins[j], np.flatnonzero(inner & (nodes[:, layout.FEATURE] == j))
@@ -267,11 +268,15 @@ def thresholds_of(nodes: NDArray[np.int64], inner: NDArray[np.bool_], rows: Binn
             out[at] = np.nan
             continue
         known = high < bins.n_bins
-        low, high = low[known], high[known]
         out[at[~known]] = np.inf
+        low, high, at = low[known], high[known], at[known]
+        best = np.isnan(drawn[at])
         if bins.values is None:
-            out[at[known]] = bins.edges[(low + high - 1) // 2]
+            nearest = np.searchsorted(midpoints(bins.edges), drawn[at])
+            middle = (low + high - 1) // 2
+            out[at] = bins.edges[np.where(best, middle, np.clip(nearest, low, high - 1))]
         else:
-            both = np.stack([bins.values[low], bins.values[high]])
-            out[at[known]] = midpoints(both)[0]
+            below, above = bins.values[low], bins.values[high]
+            within = np.clip(drawn[at], below, np.nextafter(above, below))
+            out[at] = np.where(best, midpoints(np.stack([below, above]))[0], within)
     return out

@@ -13,9 +13,13 @@ from suffice.ensembles.forests.growing import BinnedRows
 from suffice.ensembles.forests.out_of_bag import score_of
 from suffice.trees.decision_tree_regressor import DecisionTreeRegressor
 from suffice.trees.growing.overview import Overview
+from suffice.trees.growing.settings import PARAMETERS as TREE_PARAMETERS
 from suffice.trees.nodes.tree import Floats
 
-PARAMETERS = {"criterion": [StrOptions({"squared_error", "poisson"})]}
+PARAMETERS = {
+    "criterion": [StrOptions({"squared_error", "poisson"})],
+    "max_bins": TREE_PARAMETERS["max_bins"],
+}
 TREE = DecisionTreeRegressor
 
 

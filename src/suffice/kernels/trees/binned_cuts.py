@@ -239,7 +239,7 @@ def random_cut(
     criterion: int, j: int, start: int, end: int, n_bins: int, least: int, lightest: float,
     rest: float, weight: float, codes: Any, by_row: Any, points: Floats, place: int, state: Keys,
     whole: Numbers, reals: Floats, sums: Floats,
-) -> tuple[bool, Cut]:  # fmt: skip
+) -> tuple[bool, float, Cut]:  # fmt: skip
     """A cut between the least and the largest value of the rows, all between alike probable.
 
     Parameters
@@ -251,6 +251,8 @@ def random_cut(
     -------
     varies : bool
         Whether the column is not constant in the node.
+    drawn : float
+        Where the cut lies; NaN if all known cells go to one side.
     cut : tuple
         As of `cut_of_table`; the cost is ∞ if a side may be no leaf.
     """
@@ -263,20 +265,28 @@ def random_cut(
             lo, hi = min(lo, b), max(hi, b)
     n = end - start
     if n_missing == n or (lo == hi and n_missing == 0):
-        return False, (np.inf, -1, -1, False)
-    to_left, cut = False, hi
+        return False, np.nan, (np.inf, -1, -1, False)
+    to_left, cut, drawn = False, hi, np.nan
     if lo < hi:
         least_point, largest = points[place + lo], points[place + hi]
         drawn = least_point + (largest - least_point) * next_uniform(state)
-        cut = lo
-        while cut + 1 < hi and points[place + cut + 1] <= drawn:
-            cut += 1
+        cut, beyond = lo, hi
+        while cut + 1 < beyond:  # the last bin that does not lie beyond what was drawn
+            middle = (cut + beyond) >> 1
+            if points[place + middle] <= drawn:
+                cut = middle
+            else:
+                beyond = middle
         to_left = n_missing > 0 and (next_bits(state) >> np.uint64(63)) == np.uint64(1)
-    w_left, n_left, left, right = 0.0, 0, 0.0, 0.0
+    w_left, n_left, left, right, low, high = 0.0, 0, 0.0, 0.0, lo, n_bins
     for k in range(sums.shape[1]):
         sums[LEFT_SIDE, k] = 0.0
     for i in range(start, end):
         b = np.int64(by_row[whole[ROWS, i], j] if few else codes[j, whole[ROWS, i]])
+        if b <= cut:
+            low = max(low, b)
+        else:
+            high = min(high, b)
         if b <= cut or (to_left and b == n_bins):
             w_left += reals[WEIGHTS, i]
             n_left += 1
@@ -285,7 +295,7 @@ def random_cut(
             else:
                 left += reals[ADDED, i]
     if not allowed(n, n_left, weight, w_left, least, lightest):
-        return True, (np.inf, -1, -1, False)
+        return True, np.nan, (np.inf, -1, -1, False)
     if criterion < SQUARED_ERROR:
         for k in range(sums.shape[1]):
             c = sums[LEFT_SIDE, k]
@@ -294,4 +304,4 @@ def random_cut(
     else:
         right = rest - left
     found = cost_from(criterion, (w_left, left)) + cost_from(criterion, (weight - w_left, right))
-    return True, (found, cut, cut + 1 if cut < hi else n_bins, to_left)
+    return True, drawn, (found, low, high, to_left)

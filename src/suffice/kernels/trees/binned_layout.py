@@ -27,8 +27,9 @@ MIN_WEIGHT, MIN_DECREASE, ALL_WEIGHT = range(3)
 # Nodes, in whole numbers; LOW and HIGH are the bins on both sides of a cut.  Behind these come bits
 # of the columns that do not vary in the node.
 START, STOP, DEPTH, LEFT, FEATURE, LOW, HIGH, MISSING_LEFT, SET, WAITS, CONSTANT = range(11)
-# Nodes, in other numbers; behind these come the sums of their rows.
-IMPURITY, WEIGHT, DECREASE, VALUE, REST, SUMS = range(6)
+# Nodes, in other numbers: DRAWN is where a cut at random lies, else NaN.  Behind these come the sums
+# of their rows.
+IMPURITY, WEIGHT, DECREASE, VALUE, REST, DRAWN, SUMS = range(7)
 # What is known of the columns.
 BINS, CATEGORIES, PLACE = range(3)
 # Why growth has paused or ended.

@@ -1,9 +1,9 @@
 """What one pass over rows tells of them, for their cells to become bins of one byte.
 
 A column of numbers has at most `MOST_BINS` bins.  If it has no more distinct values, these are the
-bins, and a tree of bins is the exact one.  Else quantiles of a sample are their bounds.  A row
-belongs to the sample if the first bits of a number that is mixed from its own number are zeros: as
-many of them as leave no more rows than there may be.  So it is the same sample in whatever parts
+bins, and a tree of bins is the exact one.  Else most of their bounds are quantiles of a sample.  A
+row belongs to the sample if the first bits of a number that is mixed from its own number are zeros:
+as many of them as leave no more rows than there may be.  So it is the same sample in whatever parts
 and order the rows come.
 """
 
