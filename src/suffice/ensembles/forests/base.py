@@ -6,7 +6,6 @@ trees grow side by side, each from what its own seed draws.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -22,7 +21,10 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.engine import Stopped
-from suffice.engines.passes import each
+from suffice.engines.passes import each, map_rows
+from suffice.ensembles.bagging.draws import n_samples
+from suffice.ensembles.bagging.members import warn_of_none_added
+from suffice.ensembles.bagging.out_of_bag import warn_of_seen
 from suffice.ensembles.forests.checks import (
     certificate_of,
     check_alike,
@@ -41,7 +43,7 @@ from suffice.trees.growing.overview import MOST_BINS
 from suffice.trees.growing.sample import seed_of
 from suffice.trees.growing.settings import PARAMETERS, Settings, columns_drawn, settings_of
 from suffice.trees.nodes.forest import Forest
-from suffice.trees.nodes.model import CellsModel
+from suffice.trees.nodes.model import CellsModel, in_parts
 from suffice.trees.nodes.tree import Floats, Tree
 from suffice.trees.pruning import cost_complexity
 
@@ -54,7 +56,7 @@ OF_TREES = (
 
 LEARNED = (
     "categories_", "classes_", "n_classes_", "n_features_in_", "feature_names_in_", "n_outputs_",
-    "max_features_", "certificate_", "trace_",
+    "max_features_",
 )  # fmt: skip
 """What a model of one tree has of its forest."""
 
@@ -167,9 +169,8 @@ class ForestModel(CellsModel):
             self.seed_ = seed_of(self.random_state)
         old, self.draws_ = vars(self).get("draws_"), None
         if self.bootstrap:
-            self.draws_ = Bootstrap.of(
-                self.seed_, rows.weight, rows.place, rows.n_given, self.max_samples
-            )
+            size = n_samples(self.max_samples, rows.n_rows, rows.weight, replace=True)
+            self.draws_ = Bootstrap.of(rows, self.seed_, size)
         strange = before is not None and not (old and self.draws_ and old.are(self.draws_))
         if strange and self.oob_score:
             raise ValueError(
@@ -196,11 +197,7 @@ class ForestModel(CellsModel):
                 "that there are, with warm_start=True"
             )
         if before is not None and first == self.n_estimators:
-            warnings.warn(
-                "Warm-start fitting without increasing n_estimators does not fit new trees.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn_of_none_added(first)
             return before
         rows.by_row, rows.columns, rows.points  # noqa: B018 - made once, not by each thread
         grow = partial(self._grown_tree, rows, settings)
@@ -232,13 +229,7 @@ class ForestModel(CellsModel):
         values = forest.votes if hard else forest.value[:, 0]
         codes = ranked(rows, forest)
         sums, counts = sums_out_of_bag(forest, self.draws_, codes, values, self._n_jobs())
-        if not counts.all():
-            warnings.warn(
-                "Some inputs do not have OOB scores: every tree drew them. With more trees there "
-                "will be none such",
-                UserWarning,
-                stacklevel=2,
-            )
+        warn_of_seen(np.count_nonzero(counts == 0), rows.n_rows)
         with np.errstate(invalid="ignore"):
             found = self._task.judged(self, sums / counts[:, None], rows)
         return {
@@ -275,14 +266,8 @@ class ForestModel(CellsModel):
     def _mean(self, rows: Any) -> Floats:
         """The mean of what all trees say, or vote."""
         votes = getattr(self, "voting", "soft") == "hard"
-        return self.forest_.mean(self._cells(rows), votes, self._n_jobs())
-
-    def _probabilities(self, rows: Any) -> Floats:
-        return self._mean(rows)
-
-    def _log_probabilities(self, rows: Any) -> Floats:
-        with np.errstate(divide="ignore"):
-            return np.log(self._mean(rows))
+        mean = partial(self.forest_.mean, votes=votes, n_jobs=self._n_jobs())
+        return in_parts(lambda some: mean(self._cells(some)), rows)
 
     def _predicted(self, rows: Any) -> NDArray[Any]:
         mean = self._mean(rows)
@@ -353,8 +338,11 @@ class ForestModel(CellsModel):
         check_is_fitted(self)
         return len(self.forest_)
 
-    def __getitem__(self, place: int) -> Any:
-        return self._tree_model(self.forest_[range(len(self))[place]])
+    def __getitem__(self, place: int | slice) -> Any:
+        chosen = range(len(self))[place]
+        if isinstance(chosen, int):
+            return self._tree_model(self.forest_[chosen])
+        return [self._tree_model(self.forest_[one]) for one in chosen]
 
     @property
     def estimators_samples_(self) -> list[NDArray[np.int64]]:
@@ -374,7 +362,7 @@ class ForestModel(CellsModel):
         check_is_fitted(self)
         return self.forest_.importances()
 
-    def oob_permutation_importance(self, X: Any, y: Any) -> Bunch:
+    def oob_permutation_importance(self, X: Any, y: Any = None) -> Bunch:
         """By how much errors grow if a column is shuffled, on rows that trees did not draw.
 
         Errors are wrong classes, or squares.  A column that tells nothing comes out at about 0,
@@ -383,7 +371,7 @@ class ForestModel(CellsModel):
         Parameters
         ----------
         X, y
-            The rows of the fit, in their order.
+            The rows of the fit, in their order; `y` is None if `X` is a source.
 
         Returns
         -------
@@ -394,7 +382,8 @@ class ForestModel(CellsModel):
         check_is_fitted(self)
         if self.draws_ is None:
             raise ValueError("no tree leaves rows out: fit with bootstrap=True, one forest alone")
-        target = self._task.numbers_of(self, np.asarray(y))
+        source = self._training_source(X, y, None, reset=False)
+        target = map_rows(source, partial(self._task.numbers_of, self), self._n_jobs())
         codes = self.forest_.codes(self._apply(X, self._cells))
         found = permutation_importances(
             self.forest_, self.draws_, codes, target, is_classifier(self), self._n_jobs()

@@ -49,6 +49,8 @@ def check_alike(one: Any, other: Any) -> None:
     names = [getattr(model, "feature_names_in_", np.array([])).tolist() for model in (one, other)]
     if other.n_features_in_ != one.n_features_in_ or names[0] != names[1]:
         raise ValueError("the forests are of different columns")
+    if getattr(one, "voting", None) != getattr(other, "voting", None):
+        raise ValueError("one forest votes, the other averages: give both the same `voting`")
     if not same_values(one, other.categories_, getattr(other, "classes_", None)):
         raise ValueError(
             "the forests know different classes or categories: fit both with rows of each"

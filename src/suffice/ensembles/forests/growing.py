@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from suffice.engines.sweep import Shard, Shards
 from suffice.engines.workers import stoppable
+from suffice.ensembles.bagging.draws import digest_of
 from suffice.ensembles.forests.draws import key_of
 from suffice.kernels.trees import binned_layout as layout
 from suffice.kernels.trees.binned_cuts import SHARE
@@ -91,6 +92,12 @@ class BinnedRows:
     def n_rows(self) -> int:
         """How many there are."""
         return int(self.codes.shape[1])
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells these rows from others."""
+        bounds = [one.edges if one.values is None else one.values for one in self.bins]
+        return digest_of(self.codes, self.label, self.target, *bounds)
 
     @cached_property
     def by_row(self) -> NDArray[Any]:

@@ -32,6 +32,7 @@ from suffice.kernels.trees.binned_layout import (
     SHIFT,
     TOTAL,
     WEIGHTS,
+    WIDE,
     Cut,
     Floats,
     Integers,
@@ -65,12 +66,19 @@ def allowed(n: int, n_left: int, w: float, w_left: float, least: int, lightest: 
 
 
 @kernel
+def reads_rows(n: int, by_row: Any) -> bool:
+    """Whether the cells of a node's rows are read row by row: not where few columns are drawn of
+    many, for then what one of them brings into the cache serves none of the others."""
+    return n <= FEW and by_row.shape[1] <= WIDE
+
+
+@kernel
 def add_bins(
     criterion: int, j: int, start: int, end: int, counted: bool, codes: Any, by_row: Any,
     whole: Numbers, reals: Floats, table: Floats, lists: Integers,
 ) -> tuple[int, int]:  # fmt: skip
     """Add up rows by their bins; the first and the last bin that has some."""
-    lo, hi, few = U(codes[j, whole[ROWS, start]]), U(0), end - start <= FEW
+    lo, hi, few = U(codes[j, whole[ROWS, start]]), U(0), reads_rows(end - start, by_row)
     for i in range(U(start), U(end)):
         row = whole[ROWS, i]
         b = U(by_row[row, U(j)]) if few else U(codes[U(j), row])
@@ -256,7 +264,7 @@ def random_cut(
     cut : tuple
         As of `cut_of_table`; the cost is ∞ if a side may be no leaf.
     """
-    lo, hi, n_missing, few = n_bins, -1, 0, end - start <= FEW
+    lo, hi, n_missing, few = n_bins, -1, 0, reads_rows(end - start, by_row)
     for i in range(start, end):
         b = np.int64(by_row[whole[ROWS, i], j] if few else codes[j, whole[ROWS, i]])
         if b == n_bins:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from suffice.engines.engine import Stopped
 from suffice.engines.passes import each
@@ -17,7 +19,7 @@ from suffice.numerics.double_double import Array
 from suffice.sources import Block
 from suffice.statistics.counts.distinct import locate
 from suffice.statistics.counts.labels import coded
-from suffice.trees.growing.overview import Overview, columns_of, dense_parts, few_numbers
+from suffice.trees.growing.overview import Overview, columns_of, few_numbers
 
 SPARE = 4
 """Which part of the bounds of a column are not quantiles: one of so many."""
@@ -161,6 +163,17 @@ def bins_of(
     return tuple(each(list(range(len(places))), of_column, n_jobs))
 
 
+def cells_by_column(X: Any) -> Iterator[tuple[NDArray[np.int32] | None, NDArray[Any]]]:
+    """The cells of each column; of sparse rows which have a cell, and these, and last a zero."""
+    if not issparse(X):
+        yield from ((None, column) for column in columns_of(X))
+        return
+    X = X.tocsc()
+    X.sum_duplicates()
+    for start, end in pairwise(X.indptr.tolist()):
+        yield X.indices[start:end], np.append(X.data[start:end], 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class Coding:
     """The columns that a fit keeps of its rows.
@@ -196,10 +209,14 @@ class Coding:
         dtype = np.uint16 if most <= np.iinfo(np.uint16).max else np.uint32
         broad = np.empty((block.n_rows, np.count_nonzero(wide)), dtype)
         place = np.where(wide, np.cumsum(wide), np.cumsum(~wide)) - 1
-        for part in dense_parts(block):
-            here = slice(part.start - block.start, part.start - block.start + part.n_rows)
-            for j, (bins, column) in enumerate(zip(self.bins, columns_of(part.X), strict=True)):
-                (broad if wide[j] else narrow)[here, place[j]] = bins.codes(column)
+        for j, (rows, column) in enumerate(cells_by_column(block.X)):
+            codes = self.bins[j].codes(column)
+            to = (broad if wide[j] else narrow)[:, place[j]]
+            if rows is None:
+                to[:] = codes
+            else:
+                to[:] = codes[-1]
+                to[rows] = codes[:-1]
         out: dict[str, NDArray[Any]] = {"narrow": narrow, "wide": broad}
         there = slice(None) if block.weight is None else block.weight > 0
         assert block.y is not None
