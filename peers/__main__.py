@@ -1,4 +1,4 @@
-"""Run scikit-learn's test files for trees, forests and bagging on ours.
+"""Run scikit-learn's test files for trees, forests, bagging and factor analysis on ours.
 
 python -m peers [names of files, such as test_forest.py] [options of pytest]
 """
@@ -15,6 +15,7 @@ FILES = (
     *sorted((FOLDER / "tree" / "tests").glob("test_*.py")),
     FOLDER / "ensemble" / "tests" / "test_forest.py",
     FOLDER / "ensemble" / "tests" / "test_bagging.py",
+    FOLDER / "decomposition" / "tests" / "test_factor_analysis.py",
 )
 SETTINGS = Path(__file__).with_name("pytest.ini")
 

@@ -22,12 +22,13 @@ from suffice.fitting.clustering import Clusterer
 from suffice.fitting.density import DensityModel
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.one_pass import OnePass
+from suffice.fitting.outliers import OutlierDetector
 from suffice.fitting.regression import Regressor
 from suffice.fitting.transforming import SourceTransformer
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "suffice"
-KINDS = {Classifier, Clusterer, DensityModel, Regressor, SourceTransformer}
+KINDS = {Classifier, Clusterer, DensityModel, OutlierDetector, Regressor, SourceTransformer}
 """What a model is, beside how it is fitted."""
 
 

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from suffice.catalogue import load as load
     from suffice.catalogue import save as save
+    from suffice.clustering.k_means import KMeans as KMeans
+    from suffice.decomposition.factor_analysis import FactorAnalysis as FactorAnalysis
     from suffice.decomposition.pca import PCA as PCA
     from suffice.engines.settings import config as config
+    from suffice.ensembles.anomaly_detector import AnomalyDetector as AnomalyDetector
     from suffice.ensembles.bagging_classifier import BaggingClassifier as BaggingClassifier
     from suffice.ensembles.bagging_regressor import BaggingRegressor as BaggingRegressor
     from suffice.ensembles.extra_trees_classifier import (
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
     from suffice.linear.paths import lasso_path as lasso_path
     from suffice.linear.perceptron import Perceptron as Perceptron
     from suffice.linear.ridge import Ridge as Ridge
+    from suffice.mixtures.gaussian_mixture import GaussianMixture as GaussianMixture
     from suffice.neighbors.k_neighbors_classifier import (
         KNeighborsClassifier as KNeighborsClassifier,
     )
@@ -92,6 +96,7 @@ __version__ = "0.1.0"
 # Public name → the module that defines it, imported when the name is first used.
 _PUBLIC = {
     "BaggingClassifier": "suffice.ensembles.bagging_classifier",
+    "AnomalyDetector": "suffice.ensembles.anomaly_detector",
     "BaggingRegressor": "suffice.ensembles.bagging_regressor",
     "ExtraTreesClassifier": "suffice.ensembles.extra_trees_classifier",
     "ExtraTreesRegressor": "suffice.ensembles.extra_trees_regressor",
@@ -102,7 +107,9 @@ _PUBLIC = {
     "DecisionTreeClassifier": "suffice.trees.decision_tree_classifier",
     "DecisionTreeRegressor": "suffice.trees.decision_tree_regressor",
     "CategoricalNB": "suffice.generative.categorical_nb",
+    "FactorAnalysis": "suffice.decomposition.factor_analysis",
     "GridSearchCV": "suffice.selection.grid_search",
+    "GaussianMixture": "suffice.mixtures.gaussian_mixture",
     "GaussianNB": "suffice.generative.gaussian_nb",
     "PoissonNB": "suffice.generative.poisson_nb",
     "MultinomialNB": "suffice.generative.multinomial_nb",
@@ -112,6 +119,7 @@ _PUBLIC = {
     "ElasticNet": "suffice.linear.elastic_net",
     "ElasticNetCV": "suffice.selection.cv_estimators.lasso_cv",
     "ID3Classifier": "suffice.trees.id3_classifier",
+    "KMeans": "suffice.clustering.k_means",
     "KNeighborsClassifier": "suffice.neighbors.k_neighbors_classifier",
     "KNeighborsDensity": "suffice.neighbors.k_neighbors_density",
     "KNeighborsRegressor": "suffice.neighbors.k_neighbors_regressor",
@@ -151,6 +159,7 @@ _MODULES = ("bayes", "catalogue", "families", "preprocessing", "text", "theory")
 
 __all__ = [
     "PCA",
+    "AnomalyDetector",
     "BaggingClassifier",
     "BaggingRegressor",
     "BayesianLinearRegression",
@@ -164,6 +173,7 @@ __all__ = [
     "ElasticNetCV",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "FactorAnalysis",
     "GaussianNB",
     "GeneralizedLinearModel",
     "GridSearchCV",

@@ -24,7 +24,7 @@ class Entry:
     module : str
         Where it is defined.
     task : {"regression", "classification", "clustering", "density", "decomposition",\
- "preprocessing"}
+ "preprocessing", "anomalies"}
     objective : str
         What a fit minimises, or else what it finds, in a line.
     docs : str
@@ -110,6 +110,12 @@ MODELS: tuple[Entry, ...] = (
     model("PCA", "decomposition.pca", "decomposition",
           "Σ w ‖(x − m) − Vᵀ V (x − m)‖²",
           "pca.md", "merge forget stream weights sparse"),
+    model("KMeans", "clustering.k_means", "clustering",
+          "Σ w ‖x − μ_z‖², z the nearest of k centres μ",
+          "k-means.md", "stream weights sparse"),
+    model("FactorAnalysis", "decomposition.factor_analysis", "decomposition",
+          "−Σ w log N(x; μ, Λᵀ Λ + Ψ), Ψ diagonal",
+          "factor-analysis.md", "merge forget stream weights"),
     model("GaussianNB", "generative.gaussian_nb", "classification",
           "−Σ w log πᵧ Πⱼ N(xⱼ; θᵧⱼ, vᵧⱼ + ε)",
           "gaussian-nb.md", "merge forget stream weights missing"),
@@ -170,6 +176,12 @@ MODELS: tuple[Entry, ...] = (
     model("KernelDensity", "neighbors.kernel_density", "density",
           "Σ w K((q − x)/h) / (W hᵈ ∫ K), the density at q",
           "kernel-density.md", "merge forget stream weights"),
+    model("AnomalyDetector", "ensembles.anomaly_detector", "anomalies",
+          "rows with p(x) < δ, δ from densities of rows held out",
+          "anomalies.md", "stream weights"),
+    model("GaussianMixture", "mixtures.gaussian_mixture", "density",
+          "−Σ w log Σ_c π_c N(x; μ_c, Σ_c)",
+          "gaussian-mixture.md", "stream weights missing"),
     model("MixedNB", "generative.mixed_nb", "classification",
           "−Σ w log πᵧ Πⱼ pⱼ(xⱼ ∣ y), each column of its own kind",
           "mixed-nb.md", "merge forget stream weights missing"),

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import logsumexp, xlogy
 
 from suffice.fitting.certificate import Certificate
-from suffice.fitting.em import EM_STEP, Ascent, Expected, ascended, soft_blocks
+from suffice.fitting.em import EM_STEP, Ascent, Expected, LatentModel, ascended, soft_blocks
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.requests import Found
 from suffice.statistics.sums import Sums
@@ -16,13 +16,13 @@ TOSSES = 10
 HEADS = np.array([[5.0], [9], [8], [4], [7]])
 
 
-class TwoCoins(Estimator):
+class TwoCoins(LatentModel, Estimator):
     """In each row one of two coins was tossed ten times; nobody saw which.
 
     Do and Batzoglou, "What is the expectation maximization algorithm?" (2008).
     """
 
-    rows, remedy, climbs = "tosses", "toss more often", True
+    rows, remedy = "tosses", "toss more often"
 
     def __init__(self, max_iter=10, tol=0.0):
         self.max_iter = max_iter

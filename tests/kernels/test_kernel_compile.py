@@ -165,12 +165,12 @@ def module_function(x: Any, y: Any) -> Any:
 def test_signatures_name_numba_types() -> None:
     array = numba.types.Array
     float64, int64 = numba.types.float64, numba.types.int64
-    assert compile_module._numba_types("const float64[:, ::1], int64[::1], float64") == (
+    assert compile_module.numba_types("const float64[:, ::1], int64[::1], float64") == (
         array(float64, 2, "C", readonly=True),
         array(int64, 1, "C"),
         float64,
     )
-    assert compile_module._numba_types("bool,uint8[:,:,::1]") == (
+    assert compile_module.numba_types("bool,uint8[:,:,::1]") == (
         numba.types.boolean,
         array(numba.types.uint8, 3, "C"),
     )
@@ -480,3 +480,10 @@ def test_few_kernels_may_add_in_any_order(monkeypatch: pytest.MonkeyPatch) -> No
     before = list(compile_module._fingerprint(every[0], set()))
     monkeypatch.setattr(every[0], "any_order", True)
     assert list(compile_module._fingerprint(every[0], set())) != before
+
+
+def test_an_entry_tells_whether_references_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = all_kernels()[0]
+    before = list(compile_module._fingerprint(one, set()))
+    monkeypatch.setattr(one, "allocates", False)
+    assert list(compile_module._fingerprint(one, set())) != before

@@ -151,7 +151,8 @@ def fit(
 
 def _score_fit(saved: Saved, rows: Any, folds: int) -> str | None:
     """Cross-validate a fit where that costs little; a line that says how good it is."""
-    if not folds or not saved.model.__sklearn_tags__().target_tags.required:
+    learns_a_target = saved.model.__sklearn_tags__().target_tags.required
+    if not folds or not learns_a_target or not hasattr(saved.model, "score"):
         return None
     if not is_cheap(saved, saved.notes["rows"]):
         return "no score: folds of so many rows take their time; `suffice cv` computes it"

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone, is_classifier, is_outlier_detector, is_regressor
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from suffice.cli.rows import OnePiece
@@ -76,6 +76,9 @@ def cross_validated(saved: Saved, rows: Source, folds: int) -> dict[str, Any]:
 def scores_of(saved: Saved, source: Source) -> dict[str, float]:
     """The model's own score on rows, and others that people ask for."""
     model, rows = saved.model, saved.prepared(source)
+    if is_outlier_detector(model):
+        weight, flagged = reduce(rows, _flagged(model, rows)).values
+        return {"flagged": float(flagged / weight)}
     if not hasattr(model, "score"):
         raise ValueError(
             f"{type(model).__name__} has no score: `suffice transform` applies it to rows"
@@ -93,6 +96,14 @@ def scores_of(saved: Saved, source: Source) -> dict[str, float]:
 
 def _weights(block: Block) -> Any:
     return np.ones(block.n_rows) if block.weight is None else block.weight
+
+
+def _flagged(model: Any, rows: Source) -> Any:
+    def summarize(block: Block) -> Sums:
+        weight, found = _weights(block), model.predict(OnePiece(rows, block))
+        return Sums((np.array(weight.sum()), np.array(weight @ (found == -1))))
+
+    return summarize
 
 
 def _errors(model: Any, rows: Source) -> Any:

@@ -22,7 +22,7 @@ WIDE = 120
 
 METRICS = {
     "r2": "R²", "d2": "D²", "rmse": "RMSE", "mae": "MAE", "accuracy": "accuracy",
-    "log_loss": "log loss", "log_likelihood": "log-likelihood",
+    "log_loss": "log loss", "log_likelihood": "log-likelihood", "flagged": "share flagged",
 }  # fmt: skip
 
 

@@ -75,13 +75,13 @@ class Projection(ClassNamePrefixFeaturesOutMixin, SourceTransformer, OnePass):
         """
         check_is_fitted(self)
         loadings = self.components_ / self._widths()[:, None] / self._scales()
-        project = partial(_project, mean=self.mean_, loadings=loadings)
+        onto = partial(project, mean=self.mean_, loadings=loadings)
         if not isinstance(X, Source):
-            return _wrap_data_with_container("transform", self._apply_in_dtype(X, project), X, self)
+            return _wrap_data_with_container("transform", self._apply_in_dtype(X, onto), X, self)
         self._check_names(X)
         labels = [str(name) for name in self.get_feature_names_out()]
         names = self._names_of_source(labels)
-        return MappedSource(X, project, self.n_components_, names, labels=labels)
+        return MappedSource(X, onto, self.n_components_, names, labels=labels)
 
     def inverse_transform(self, X: Any) -> Any:
         """The rows, in the columns' units, that have these coordinates.
@@ -215,7 +215,8 @@ TOGETHER = 4096
 """Rows that are centred at once."""
 
 
-def _project(rows: Any, mean: Array, loadings: Array) -> Array:
+def project(rows: Any, mean: Array, loadings: Array) -> Array:
+    """Loadings times rows about a mean; of rows in memory, dense or sparse."""
     if sparse.issparse(rows):
         return np.asarray(rows @ loadings.T) - mean @ loadings.T
     result = np.empty((rows.shape[0], len(loadings)))

@@ -20,9 +20,8 @@ class Clusterer(ClusterMixin):
     fit: Callable[..., Any]
     labels_: NDArray[np.int32]
 
-    def _assigned(self, rows: Any) -> NDArray[np.int32]:
-        """The number of the group of each row; a model provides it."""
-        raise TypeError(f"{type(self).__name__} has no groups")
+    _assigned: Callable[[Any], NDArray[np.int32]]
+    """The number of the group of each of some rows; a model provides it."""
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The number of the group of each row.

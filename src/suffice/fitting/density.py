@@ -23,9 +23,8 @@ class DensityModel(DensityMixin):
 
     _apply: Callable[..., NDArray[Any]]
 
-    def _log_densities(self, rows: Any) -> Floats:
-        """The logarithm of the density at each row; a model provides it."""
-        raise TypeError(f"{type(self).__name__} has no density")
+    _log_densities: Callable[[Any], Floats]
+    """The logarithm of the density at each of some rows; a model provides it."""
 
     def score_samples(self, X: Any) -> Floats:
         """Logarithm of the density at each row.
@@ -40,6 +39,19 @@ class DensityModel(DensityMixin):
         """
         check_is_fitted(self)
         return self._apply(X, self._log_densities)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean log-likelihood of rows.
+
+        Parameters
+        ----------
+        X : array, data frame or Source
+            The rows of a source count with their weights.
+        y : None
+            Ignored.
+        """
+        total, weight = log_likelihood(self, X, self._log_densities)
+        return total / weight
 
 
 def log_likelihood(model: Any, X: Any, density: Callable[[Any], Floats]) -> tuple[float, float]:

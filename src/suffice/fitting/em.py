@@ -21,9 +21,10 @@ algorithm" (1977).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,9 @@ EM_STEP = "expectation and maximisation"
 
 ROWS_AT_ONCE = 1 << 14
 """Rows, each once for every unseen value, that are summarised at a time."""
+
+STEPS = 1e4
+"""Moves of the parameters that are tolerated, for each unit of the tolerance of the objective."""
 
 ROUNDING = 1e-12
 """Share of the objective by which it may rise from one step to the next: it is a long sum."""
@@ -71,7 +75,7 @@ class Expected:
         return int(getattr(self.statistic, "nbytes", 0))
 
 
-class LatentModel(Protocol):
+class LatentModel(ABC):
     """A model that EM can fit, with the parameters that it starts from.
 
     Attributes
@@ -79,32 +83,48 @@ class LatentModel(Protocol):
     rows : str
         What the rows are, in the certificate's words.
     remedy : str
-        What to do where the log posterior is infinite.
+        What to do where the objective is infinite.
     max_iter : int
         Most steps.
     tol : float
-        Relative change of the objective at which EM stops.
+        Change of the objective, in its `unit`, at which EM stops.
+    named : str
+        What climbs: the log posterior, the likelihood.
     climbs : bool
-        Whether the M step is the maximum of a likelihood, so that the objective cannot rise.
+        Whether the M step is the maximum of a bound on it, so that it cannot fall.
+    unproved : str
+        What to say if that is not so.
+    unit : float, or None
+        What changes of the objective are divided by: the weight of the rows; None for its size.
+    moved : float
+        How far the last M step moved the parameters, in units of the model's own.
     """
 
     rows: str
     remedy: str
     max_iter: int
     tol: float
-    climbs: bool
+    named: str = "log posterior"
+    climbs: bool = True
+    unproved: str = "the model has no likelihood: that EM settles is all that is shown"
+    unit: float | None = None
+    moved: float = 0.0
 
+    @abstractmethod
     def expect(self, block: Block) -> Expected:
         """E: what a block contributes, under the parameters as they are (see `soft_blocks`)."""
 
+    @abstractmethod
     def objective(self, found: Expected) -> float:
         """−log-likelihood − log p(θ), under the same parameters."""
 
+    @abstractmethod
     def maximise(self, found: Expected) -> Certificate | None:
         """M: set the next parameters; return what is proved, None if digits are too few."""
 
     def learned(self) -> dict[str, Any] | None:
         """What callbacks may see of the parameters."""
+        return None
 
 
 class Ascent(NamedTuple):
@@ -116,19 +136,25 @@ class Ascent(NamedTuple):
         One a step, of the parameters that it began with.
     solution : Certificate or None
         What is proved about the last maximum; None if EM was stopped before its first.
+    moved : float
+        How far the last step moved the parameters.
+    unit : float, or None
+        What changes are divided by.
     """
 
     objectives: list[float]
     solution: Certificate | None = None
+    moved: float = 0.0
+    unit: float | None = None
 
     @property
     def change(self) -> float:
-        """The relative change of the objective by the last step whose end is known."""
+        """The change of the objective by the last step whose end is known."""
         # The start may know less than what follows, or have another prior.
         if len(self.objectives) < 3 or not np.isfinite(self.objectives[-1]):
             return np.inf
         before, after = self.objectives[-2:]
-        return abs(after - before) / max(abs(after), 1e-300)
+        return abs(after - before) / (self.unit or max(abs(after), 1e-300))
 
     @property
     def largest_rise(self) -> float:
@@ -137,24 +163,33 @@ class Ascent(NamedTuple):
             rises = np.diff(self.objectives[1:]) / np.maximum(np.abs(self.objectives[2:]), 1e-300)
         return float(rises[~np.isnan(rises)].max(initial=0.0))
 
+    def settled(self, tol: float) -> bool:
+        """Whether neither the objective nor the parameters move any more.
+
+        Near the maximum the objective changes by the square of a step: a small tolerance asks for
+        small steps too.
+        """
+        return self.change <= tol and self.moved <= STEPS * tol
+
     def certificate(self, model: LatentModel) -> Certificate:
         """What EM and the last maximum prove together."""
         assert self.solution is not None
         change, rise, notes = self.change, self.largest_rise, list(self.solution.notes)
         monotone = rise <= ROUNDING or not model.climbs
         if not np.isfinite(self.objectives[-1]):
-            notes.append(f"the log posterior is infinite: {model.remedy}")
-        elif not change <= model.tol:
+            notes.append(f"the {model.named} is infinite: {model.remedy}")
+        elif not self.settled(model.tol):
             notes.append(f"EM stopped after {len(self.objectives)} steps: raise max_iter, or tol")
         if not monotone:
-            notes.append("the log posterior fell in a step: too many digits are lost in it")
+            notes.append(f"the {model.named} fell in a step: too many digits are lost in it")
         if not model.climbs:
-            notes.append("the model has no likelihood: that EM settles is all that is shown")
-        never = "the log posterior never fell, and " if model.climbs else ""
+            notes.append(model.unproved)
+        never = f"the {model.named} never fell, and " if model.climbs else ""
+        size = "a row" if self.unit else "of itself"
         return Certificate(
-            bool(self.solution.holds and monotone and change <= model.tol),
+            bool(self.solution.holds and monotone and self.settled(model.tol)),
             f"EM on {model.rows}: {never}the last step changed "
-            f"{'it' if never else 'the scores'} by {change:.1e} of itself; {self.solution.claim}",
+            f"{'it' if never else 'the scores'} by {change:.1e} {size}; {self.solution.claim}",
             f"expectation-maximisation, {self.solution.path}",
             {**self.solution.measures, "change": change, "largest_fall": rise},
             tuple(notes),
@@ -174,8 +209,9 @@ def ascended(model: LatentModel) -> Generator[Request, Any, Ascent | None]:
             solution = model.maximise(found)
             if solution is None:
                 return None
-            ascent = Ascent([*ascent.objectives, objective], solution)
-            if ascent.change <= model.tol:
+            objectives = [*ascent.objectives, objective]
+            ascent = Ascent(objectives, solution, model.moved, model.unit)
+            if ascent.settled(model.tol):
                 break
     except StopAsked:
         pass

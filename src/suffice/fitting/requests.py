@@ -14,7 +14,7 @@ share one reading of them (`suffice.fitting.shared_passes`).
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from suffice.engines.sweep import Columns, Shard, Shards
@@ -155,6 +155,7 @@ class Sweep:
 
 Request = Pass | Fold | Gather | Keep | Sweep
 Asked = TypeVar("Asked", bound=Request)
+Answer = TypeVar("Answer")
 
 
 class Found(NamedTuple):
@@ -196,3 +197,19 @@ def needed(asked: Asked) -> Generator[Asked, Any, Any]:
         return (yield asked)
     except StopAsked:
         return (yield asked)
+
+
+def reading(
+    requests: Generator[Request, Any, Answer], source: Source
+) -> Generator[Request, Any, Answer]:
+    """A method whose requests are answered from some of the rows."""
+    answer: Any = None
+    try:
+        request = next(requests)
+        while True:
+            if not isinstance(request, Sweep):
+                request = replace(request, source=source)
+            answer = yield request
+            request = requests.send(answer)
+    except StopIteration as end:
+        return end.value

@@ -144,6 +144,10 @@ class KNeighborsDensity(DensityMixin, NeighborsModel):
         """The density at each row; see `score_samples`."""
         return np.exp(self.score_samples(X))
 
+    def _leave_one_out_log_densities(self) -> Floats:
+        """The log density of each row of the fit under all others."""
+        return self.score_samples(None)
+
     def score(self, X: Any, y: Any = None) -> float:
         """The sum of the log densities.
 

@@ -38,6 +38,7 @@ from suffice.neighbors.density.bandwidth import (
     Rule,
     check_candidates,
     choose_bandwidth,
+    leave_one_out_log_densities,
     rule_of_thumb,
 )
 from suffice.neighbors.density.certificate import proof_of_choice, proof_of_sums
@@ -245,6 +246,13 @@ class KernelDensity(DensityMixin, OnePass):
         constant = log_constants(rows, kernel, widths)[0] - np.log(total)
         n_jobs = self._n_jobs()
         return lambda queries: sums.log_sums(queries, n_jobs=n_jobs)[:, 0] + constant
+
+    def _leave_one_out_log_densities(self) -> NDArray[np.float64]:
+        """The log density of each row of the fit under all others, at the bandwidth of the fit."""
+        kernel = KERNELS[self.kernel_]
+        return leave_one_out_log_densities(
+            self.statistics_, kernel, self.bandwidth_, self._n_jobs()
+        )
 
     def score(self, X: Any, y: Any = None) -> float:
         """The total log-likelihood of rows.

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.gather import Rows
 from suffice.fitting.certificate import Certificate
-from suffice.fitting.requests import Found, Gather, Passes, Request, needed
+from suffice.fitting.requests import Found, Gather, Passes, Request, needed, reading
 from suffice.fitting.text_columns import unless_rounded
 from suffice.sources import Block, FileSource, Source
 from suffice.sources.derived.subset import SubsetSource
@@ -29,7 +29,7 @@ from suffice.trees.growing.binned import grow_from_stream, overview_of
 from suffice.trees.growing.columns import MOST_CATEGORIES
 from suffice.trees.growing.exact import grow_in_memory
 from suffice.trees.growing.overview import MOST_BINS
-from suffice.trees.growing.sample import TreeSample, reading, seed_of
+from suffice.trees.growing.sample import TreeSample, seed_of
 from suffice.trees.growing.settings import PARAMETERS, Settings, columns_drawn, settings_of
 from suffice.trees.nodes.cells import categories_of
 from suffice.trees.nodes.model import CellsModel, in_parts

@@ -350,7 +350,7 @@ class Bagging(Estimator):
         mean = out_of_bag(self._answer, rows.X, self._draws, len(self.estimators_), self._n_jobs())
         there = ~np.isnan(mean.reshape(n, -1)).any(axis=1)
         score = float("nan")
-        warn_of_seen(n - np.count_nonzero(there), n)
+        warn_of_seen(n - int(np.count_nonzero(there)), n)
         if there.any():
             assert rows.y is not None
             weight = None if rows.weight is None else rows.weight[there]

@@ -167,7 +167,7 @@ def digest_of(*tables: Any) -> str:
             text = part.dtype == object
             found.update(repr((part.shape, part.tolist() if text else part.dtype.kind)).encode())
             if not text:
-                found.update(np.ascontiguousarray(part))
+                found.update(np.ascontiguousarray(part).data)
     return found.hexdigest()
 
 

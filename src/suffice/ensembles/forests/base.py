@@ -199,7 +199,8 @@ class ForestModel(CellsModel):
         if before is not None and first == self.n_estimators:
             warn_of_none_added(first)
             return before
-        rows.by_row, rows.columns, rows.points  # noqa: B018 - made once, not by each thread
+        for name in ("by_row", "columns", "points", "bounds", "all_known"):
+            getattr(rows, name)  # made once, not by each thread
         grow = partial(self._grown_tree, rows, settings)
         trees = each(list(range(first, self.n_estimators)), grow, self._n_jobs())
         n_categories = np.array([-1 if one is None else len(one) for one in self.categories_])
@@ -229,7 +230,7 @@ class ForestModel(CellsModel):
         values = forest.votes if hard else forest.value[:, 0]
         codes = ranked(rows, forest)
         sums, counts = sums_out_of_bag(forest, self.draws_, codes, values, self._n_jobs())
-        warn_of_seen(np.count_nonzero(counts == 0), rows.n_rows)
+        warn_of_seen(int(np.count_nonzero(counts == 0)), rows.n_rows)
         with np.errstate(invalid="ignore"):
             found = self._task.judged(self, sums / counts[:, None], rows)
         return {

@@ -15,6 +15,7 @@ from suffice.ensembles.forests.draws import key_of
 from suffice.kernels.trees import binned_layout as layout
 from suffice.kernels.trees.binned_cuts import SHARE
 from suffice.kernels.trees.binned_growth import grow_from_bytes, grow_from_numbers
+from suffice.kernels.trees.criteria import GINI
 from suffice.kernels.trees.random_numbers import next_below
 from suffice.kernels.trees.row_order import RANKED
 from suffice.numerics.cached import cached_property
@@ -112,6 +113,12 @@ class BinnedRows:
         return np.stack([n, np.array(categorical, np.int64), np.cumsum(n) - n], axis=1)
 
     @cached_property
+    def all_known(self) -> bool:
+        """Whether all columns are numbers of which none is missing."""
+        known = self.codes.max(axis=1, initial=0) < self.columns[:, layout.BINS]
+        return bool(known.all()) and not self.columns[:, layout.CATEGORIES].any()
+
+    @cached_property
     def points(self) -> Floats:
         """Where the bins of all columns lie: their value, or the middle between their bounds."""
         found = []
@@ -124,6 +131,16 @@ class BinnedRows:
                 ends = one.edges[[0, *range(len(one.edges)), -1]]
                 found.append(ends[:-1] / 2 + ends[1:] / 2)
         return np.concatenate(found)
+
+    @cached_property
+    def bounds(self) -> tuple[Floats, NDArray[np.bool_]]:
+        """The values of bins, or the bounds between them, of all columns; whether it is values."""
+        found = [np.full(one.n_bins, np.nan) for one in self.bins]
+        for out, one in zip(found, self.bins, strict=True):
+            if one.categories is None:
+                given = one.edges if one.values is None else one.values
+                out[: len(given)] = given
+        return np.concatenate(found), np.array([one.values is not None for one in self.bins])
 
 
 def _weight(shard: Shard) -> Floats:
@@ -164,24 +181,20 @@ def grow_tree(
     tree : int
         Its number.
     """
-    there = np.arange(rows.n_rows) if weight is None else np.flatnonzero(weight)
-    whole = np.empty((4, len(there)), np.uint32)
-    reals = np.empty((4, len(there)))
-    whole[layout.ROWS] = there
-    reals[layout.WEIGHTS] = 1.0 if weight is None else weight[there]
-    if settings.is_regression:
-        reals[layout.TARGETS] = rows.target[there]
-    else:
-        whole[layout.LABELS] = rows.label[there]
+    whole, reals = rows_of_tree(rows, weight, settings)
     numbers, amounts = in_numbers(settings, at_random, float(reals[layout.WEIGHTS].sum()))
+    if packs(rows, settings, at_random, reals[layout.WEIGHTS], amounts[layout.ALL_WEIGHT]):
+        numbers[layout.PACKED] = 1
+        counts = reals[layout.WEIGHTS].astype(np.int64)
+        reals.view(np.int64)[layout.WEIGHTS] = counts << 32 | counts * whole[layout.LABELS]
     state = np.array([key_of(settings.seed, tree, 1)], np.uint64)
     most = max(one.n_bins for one in rows.bins) + 1
-    n_sums = settings.n_classes or 2
-    places = max(RANKED, most, min(len(there), most * n_sums // SHARE))
+    n_sums, n_rows = settings.n_classes or 2, whole.shape[1]
+    places = max(RANKED, most, min(n_rows, most * n_sums // SHARE))
     room: tuple[NDArray[Any], ...] = (
         np.zeros((most, n_sums)), np.empty((5, n_sums)), np.empty(layout.N_LINES * places),
         np.zeros((2, most), np.int64),
-        np.empty(len(there) * 3 // 2 + 1, np.uint64),
+        np.empty(n_rows * 3 // 2 + 1, np.uint64),
     )  # fmt: skip
     has_sets = bool(rows.columns[:, layout.CATEGORIES].any())
     grow: Any = grow_from_bytes
@@ -203,12 +216,52 @@ def grow_tree(
             )  # fmt: skip
             if status != layout.FULL:
                 return nodes
-            nodes = tuple(np.concatenate([one, np.empty_like(one)]) for one in nodes)
+            nodes = tuple(twice(one) for one in nodes)
 
     stop = numbers[layout.STOP_ASKED :]
     grown = run() if rows.codes.size < LONG else stoppable(run, stop)
     n_nodes, n_words = numbers[[layout.N_NODES, layout.N_WORDS]].tolist()
     return tree_of(grown[0][:n_nodes], grown[1][:n_nodes], grown[2][:n_words], rows, settings)
+
+
+def rows_of_tree(
+    rows: BinnedRows, weight: Floats | None, settings: Settings
+) -> tuple[NDArray[np.uint32], Floats]:
+    """What the kernel keeps of the rows that have a weight for a tree."""
+    there = np.arange(rows.n_rows) if weight is None else np.flatnonzero(weight)
+    whole = np.empty((4, len(there)), np.uint32)
+    reals = np.empty((4, len(there)))
+    whole[layout.ROWS] = there
+    reals[layout.WEIGHTS] = 1.0 if weight is None else weight[there]
+    if settings.is_regression:
+        reals[layout.TARGETS] = rows.target[there]
+    else:
+        whole[layout.LABELS] = rows.label[there]
+    return whole, reals
+
+
+def twice(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy with as much room again, whose memory is not touched."""
+    out = np.empty((2 * len(array), *array.shape[1:]), array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+def packs(
+    rows: BinnedRows, settings: Settings, at_random: bool, weight: Floats, total: float
+) -> bool:
+    """Whether weights and labels are packed into pairs; see `grow_from_bins`.
+
+    Nothing may be missing: such cells go to both sides in turn, by sums that are not packed.
+    """
+    return (
+        settings.criterion == GINI
+        and settings.n_classes == 2
+        and not at_random
+        and rows.all_known
+        and total < 1 << 31
+        and bool((weight == np.floor(weight)).all())
+    )
 
 
 def drawn_columns(n_columns: int, n_drawn: int, seed: int, tree: int) -> NDArray[np.int64]:
@@ -227,7 +280,7 @@ def in_numbers(
     numbers = np.zeros(layout.N_SETTINGS, np.int64)
     numbers[: layout.N_NODES] = (
         settings.criterion, settings.max_depth, settings.min_samples_split,
-        settings.min_samples_leaf, settings.max_features, settings.max_leaf_nodes, at_random,
+        settings.min_samples_leaf, settings.max_features, settings.max_leaf_nodes, at_random, 0,
     )  # fmt: skip
     return numbers, np.array([settings.min_weight_leaf, settings.min_impurity_decrease, weight])
 
@@ -262,28 +315,38 @@ def tree_of(
 def thresholds_of(
     nodes: NDArray[np.int64], drawn: Floats, inner: NDArray[np.bool_], rows: BinnedRows
 ) -> Floats:
-    """Half way between the values on both sides, or what was drawn between them.
+    """Half way between the values on both sides, or the middle one of the bounds between bins.
 
-    Of bins of several values rows stay together: it is the middle one of the bounds between them,
-    or the nearest to what was drawn.
+    All columns at once: one after the other took a tenth of the time of small trees.
     """
     out = np.full(len(nodes), float(UNDEFINED))
-    for j in np.unique(nodes[inner, layout.FEATURE]):
-        bins, at = rows.bins[j], np.flatnonzero(inner & (nodes[:, layout.FEATURE] == j))
-        low, high = nodes[at, layout.LOW], nodes[at, layout.HIGH]
-        if bins.categories is not None:
-            out[at] = np.nan
-            continue
-        known = high < bins.n_bins
-        out[at[~known]] = np.inf
-        low, high, at = low[known], high[known], at[known]
-        best = np.isnan(drawn[at])
+    j, low, high = (nodes[inner, k] for k in (layout.FEATURE, layout.LOW, layout.HIGH))
+    n_bins, categorical, place = rows.columns[j].T
+    found = np.where(categorical, np.nan, np.inf)
+    at = np.flatnonzero((high < n_bins) & (categorical == 0))
+    (bounds, is_value), low, high = rows.bounds, low[at], high[at]
+    between, chosen = (low + high - 1) // 2, is_value[j[at]]
+    both = np.stack([np.where(chosen, low, between), np.where(chosen, high, between)])
+    found[at] = midpoints(bounds[place[at] + both])[0]
+    drawn = drawn[inner][at]
+    if not np.isnan(drawn).all():
+        found[at] = drawn_thresholds(drawn, j[at], low, high, rows)
+    out[inner] = found
+    return out
+
+
+def drawn_thresholds(
+    drawn: Floats, column: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64],
+    rows: BinnedRows,
+) -> Floats:  # fmt: skip
+    """What was drawn between two values; or, as rows of a bin stay together, the nearest bound."""
+    out = np.empty(len(drawn))
+    for j in np.unique(column):
+        bins, at = rows.bins[j], np.flatnonzero(column == j)
         if bins.values is None:
             nearest = np.searchsorted(midpoints(bins.edges), drawn[at])
-            middle = (low + high - 1) // 2
-            out[at] = bins.edges[np.where(best, middle, np.clip(nearest, low, high - 1))]
+            out[at] = bins.edges[np.clip(nearest, low[at], high[at] - 1)]
         else:
-            below, above = bins.values[low], bins.values[high]
-            within = np.clip(drawn[at], below, np.nextafter(above, below))
-            out[at] = np.where(best, midpoints(np.stack([below, above]))[0], within)
+            below, above = bins.values[low[at]], bins.values[high[at]]
+            out[at] = np.clip(drawn[at], below, np.nextafter(above, below))
     return out

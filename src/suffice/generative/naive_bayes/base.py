@@ -55,6 +55,7 @@ from suffice.fitting.text_columns import (
     text_source,
     unless_rounded,
 )
+from suffice.fitting.unlabelled import are_unlabelled, with_filled
 from suffice.generative.base import (
     leave_one_out_of_block,
     leaves_one_out,
@@ -63,11 +64,7 @@ from suffice.generative.base import (
 from suffice.generative.leave_one_out.rows import LeftOut, left_out, log_priors_without
 from suffice.generative.naive_bayes.parameters import ACCEPTED, OF_ROWS
 from suffice.generative.naive_bayes.priors import given_priors
-from suffice.generative.naive_bayes.unlabelled_rows import (
-    GuessedLabels,
-    are_unlabelled,
-    with_filled,
-)
+from suffice.generative.naive_bayes.unlabelled_rows import GuessedLabels
 from suffice.numerics.double_double import Array
 from suffice.numerics.log_posterior import log_posterior
 from suffice.sources import Block, Source, as_source

@@ -89,8 +89,29 @@ def add_bins(
             table[b, U(0)] += reals[WEIGHTS, i]
             table[b, U(1)] += reals[ADDED, i]
     if counted:
-        for i in range(U(start), U(end)):
-            lists[0, codes[j, whole[ROWS, i]]] += 1
+        count_bins(j, start, end, codes, whole, lists)
+    return np.int64(lo), np.int64(hi)
+
+
+@kernel
+def count_bins(j: int, start: int, end: int, codes: Any, whole: Numbers, lists: Integers) -> None:
+    """Count rows by their bins."""
+    for i in range(U(start), U(end)):
+        lists[0, codes[j, whole[ROWS, i]]] += 1
+
+
+@kernel
+def add_pairs(
+    j: int, start: int, end: int, codes: Any, by_row: Any, whole: Numbers, pairs: Integers,
+    lists: Integers,
+) -> tuple[int, int]:  # fmt: skip
+    """`add_bins` of pairs: one load and one addition a row, into the second list."""
+    lo, hi, few = U(codes[j, whole[ROWS, start]]), U(0), reads_rows(end - start, by_row)
+    for i in range(U(start), U(end)):
+        row = whole[ROWS, i]
+        b = U(by_row[row, U(j)]) if few else U(codes[U(j), row])
+        lo, hi = min(lo, b), max(hi, b)
+        lists[1, b] += pairs[WEIGHTS, i]
     return np.int64(lo), np.int64(hi)
 
 
@@ -207,10 +228,10 @@ def cut_of_order(
 
 @kernel
 def best_cut(
-    criterion: int, j: int, start: int, end: int, n_bins: int, least: int, lightest: float,
-    rest: float, weight: float, codes: Any, by_row: Any, whole: Numbers, reals: Floats,
-    table: Floats, sums: Floats, room: Floats, bits: NDArray[np.int64], lists: Integers, keys: Keys,
-    cells: Numbers,
+    criterion: int, packed: int, j: int, start: int, end: int, n_bins: int, least: int,
+    lightest: float, rest: float, weight: float, codes: Any, by_row: Any, whole: Numbers,
+    reals: Floats, pairs: Integers, table: Floats, sums: Floats, room: Floats,
+    bits: NDArray[np.int64], lists: Integers, keys: Keys, cells: Numbers,
 ) -> tuple[bool, Cut]:  # fmt: skip
     """Whether a column varies in a node, and its best cut: rows are sorted or added up."""
     n, classes, n_sums = end - start, criterion < SQUARED_ERROR, sums.shape[1]
@@ -224,19 +245,28 @@ def best_cut(
             return False, (np.inf, -1, -1, False)
         if (two or criterion == GINI) and hi < n_bins and n * N_LINES <= len(room):
             return True, cut_of_sums_in_order(
-                two, classes, start, n, least, lightest, rest, weight, keys, whole, reals, sums,
-                room, bits,
+                two, classes, packed, start, n, least, lightest, rest, weight, keys, whole, reals,
+                pairs, sums, room, bits,
             )  # fmt: skip
         return True, cut_of_order(
             criterion, start, n, n_bins, least, lightest, rest, weight, keys, whole, reals, sums
         )
-    lo, hi = add_bins(
-        criterion, j, start, end, least > 1, codes, by_row, whole, reals, table, lists
-    )
+    if packed:
+        lo, hi = add_pairs(j, start, end, codes, by_row, whole, pairs, lists)
+        if lo == hi:
+            lists[1, lo] = 0
+            return False, (np.inf, -1, -1, False)
+        if least > 1:
+            count_bins(j, start, end, codes, whole, lists)
+    else:
+        lo, hi = add_bins(
+            criterion, j, start, end, least > 1, codes, by_row, whole, reals, table, lists
+        )
     if two and lo < hi < n_bins:
         return True, cut_of_two_sums(
-            lo, hi, least, lightest, weight, sums[TOTAL, 1], classes, table, lists, room, bits
-        )
+            lo, hi, least, lightest, weight, sums[TOTAL, 1], classes, packed, table, lists, room,
+            bits,
+        )  # fmt: skip
     return lo < hi, cut_of_table(
         criterion, lo, hi, n_bins, n, least, lightest, rest, weight, table, lists, sums
     )

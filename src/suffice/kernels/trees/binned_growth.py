@@ -44,6 +44,7 @@ from suffice.kernels.trees.binned_layout import (
     N_NODES,
     N_WAITING,
     N_WORDS,
+    PACKED,
     PLACE,
     REST,
     START,
@@ -81,7 +82,8 @@ _REST = (
 
 @kernel(
     f"int64[::1], const float64[::1], uint64[::1], const uint8[:, ::1], "
-    f"const uint8[:, ::1], {_REST}"
+    f"const uint8[:, ::1], {_REST}",
+    allocates=False,
 )
 def grow_from_bytes(
     settings: Integers, amounts: Floats, state: Keys, codes: Any, by_row: Any, columns: Integers,
@@ -97,7 +99,8 @@ def grow_from_bytes(
 
 @kernel(
     f"int64[::1], const float64[::1], uint64[::1], const uint32[:, ::1], "
-    f"const uint32[:, ::1], {_REST}, uint8[:, ::1]"
+    f"const uint32[:, ::1], {_REST}, uint8[:, ::1]",
+    allocates=False,
 )
 def grow_from_numbers(
     settings: Integers, amounts: Floats, state: Keys, codes: Any, by_row: Any, columns: Integers,
@@ -137,7 +140,9 @@ def grow_from_bins(
     drawn : int64 array
         The columns that the tree may test.
     whole, reals : arrays of shape (4, rows)
-        What is known of the tree's rows.
+        What is known of the tree's rows.  If `PACKED`, for two classes with whole weights, the
+        line of the weights w holds integers instead, the pairs w · 2³² + w · label: one addition
+        adds up both, and no labels need to be moved with the rows.
     nodes, facts, sets
         The nodes, the first of which are there already, and bits of sets of categories.
     table, sums, gains, lists, keys
@@ -170,8 +175,9 @@ def grow_from_bins(
             return FULL
         node = next_node(settings, nodes, facts)
         middle = divide(
-            node, codes, by_row, columns, whole, reals, nodes, sets, settings[CRITERION]
-        )
+            node, codes, by_row, columns, whole, reals, nodes, sets, settings[CRITERION],
+            settings[PACKED],
+        )  # fmt: skip
         nodes[node, LEFT] = n_nodes
         settings[N_NODES] += 2
         for side in range(2):
@@ -212,7 +218,7 @@ def make_node(
     lists: Integers, keys: Keys, members: Any,
 ) -> None:  # fmt: skip
     """Describe a node, and let it wait if it can be split."""
-    describe(node, settings[CRITERION], whole, reals, nodes, facts)
+    describe(node, settings[CRITERION], settings[PACKED], whole, reals, nodes, facts)
     n = nodes[node, STOP] - nodes[node, START]
     if (
         nodes[node, DEPTH] >= settings[MAX_DEPTH]
@@ -245,8 +251,8 @@ def find_split(
     start, end, weight, rest = (
         nodes[node, START], nodes[node, STOP], facts[node, WEIGHT], facts[node, REST],
     )  # fmt: skip
-    seen, best, n_drawn = 0, np.inf, len(drawn)
-    bits, cells = gains.view(np.int64), keys.view(np.uint32)
+    seen, best, n_drawn, packed = 0, np.inf, len(drawn), settings[PACKED]
+    bits, cells, pairs = gains.view(np.int64), keys.view(np.uint32), reals.view(np.int64)
     pure = PURE * weight if criterion < SQUARED_ERROR else -np.inf
     for k in range(sums.shape[1]):
         sums[TOTAL, k] = facts[node, SUMS + k]
@@ -282,8 +288,8 @@ def find_split(
             )  # fmt: skip
         else:
             varies, (found, low, high, to_left) = best_cut(
-                criterion, j, start, end, n_bins, least, lightest, rest, weight, codes, by_row,
-                whole, reals, table, sums, gains, bits, lists, keys, cells,
+                criterion, packed, j, start, end, n_bins, least, lightest, rest, weight, codes,
+                by_row, whole, reals, pairs, table, sums, gains, bits, lists, keys, cells,
             )  # fmt: skip
         if not varies:
             nodes[node, word] |= bit

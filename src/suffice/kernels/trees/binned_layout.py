@@ -21,8 +21,8 @@ WEIGHTS, TARGETS, ADDED, REAL_BUFFER = range(4)
 TOTAL, LEFT_SIDE = range(2)
 
 # Settings, how far growth has come, and whether somebody wants it to stop.
-CRITERION, MAX_DEPTH, MIN_SPLIT, MIN_LEAF, MAX_FEATURES, MAX_LEAVES, AT_RANDOM = range(7)
-N_NODES, N_WAITING, N_WORDS, STOP_ASKED, N_SETTINGS = range(7, 12)
+CRITERION, MAX_DEPTH, MIN_SPLIT, MIN_LEAF, MAX_FEATURES, MAX_LEAVES, AT_RANDOM, PACKED = range(8)
+N_NODES, N_WAITING, N_WORDS, STOP_ASKED, N_SETTINGS = range(8, 13)
 MIN_WEIGHT, MIN_DECREASE, ALL_WEIGHT = range(3)
 # Nodes, in whole numbers; LOW and HIGH are the bins on both sides of a cut.  Behind these come bits
 # of the columns that do not vary in the node.

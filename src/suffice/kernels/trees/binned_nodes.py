@@ -8,6 +8,7 @@ import numpy as np
 
 from suffice.kernels.compiler.compile import kernel
 from suffice.kernels.trees.binned_cuts import with_more
+from suffice.kernels.trees.binned_gains import unpacked
 from suffice.kernels.trees.binned_layout import (
     ADDED,
     BINS,
@@ -42,8 +43,9 @@ from suffice.kernels.trees.criteria import POISSON, SQUARED_ERROR, cost_from
 
 @kernel
 def describe(
-    node: int, criterion: int, whole: Numbers, reals: Floats, nodes: Integers, facts: Floats
-) -> None:
+    node: int, criterion: int, packed: int, whole: Numbers, reals: Floats, nodes: Integers,
+    facts: Floats,
+) -> None:  # fmt: skip
     """The sums, the weight, the impurity and the value of a node's rows."""
     start, end = nodes[node, START], nodes[node, STOP]
     nodes[node, LEFT], nodes[node, FEATURE], nodes[node, SET] = -1, -2, -1
@@ -53,7 +55,7 @@ def describe(
         facts[node, SUMS + k] = 0.0
     w, rest = 0.0, 0.0
     if criterion < SQUARED_ERROR:
-        add_labels(node, start, end, whole, reals, facts)
+        add_labels(node, start, end, packed, whole, reals, facts)
         present = 0
         for k in range(n_sums):
             c = facts[node, SUMS + k]
@@ -88,12 +90,19 @@ def describe(
 
 @kernel
 def add_labels(
-    node: int, start: int, end: int, whole: Numbers, reals: Floats, facts: Floats
+    node: int, start: int, end: int, packed: int, whole: Numbers, reals: Floats, facts: Floats
 ) -> None:
     """Add up the weights of classes; two stay in registers, others wait for what was written."""
     if facts.shape[1] > SUMS + 2:
         for i in range(U(start), U(end)):
             facts[node, U(SUMS) + U(whole[LABELS, i])] += reals[WEIGHTS, i]
+        return
+    if packed:
+        pairs, total = reals.view(np.int64), np.int64(0)
+        for i in range(U(start), U(end)):
+            total += pairs[WEIGHTS, i]
+        weight, of_second = unpacked(total)
+        facts[node, SUMS], facts[node, SUMS + 1] = weight - of_second, of_second
         return
     first, second = 0.0, 0.0
     for i in range(U(start), U(end)):
@@ -107,7 +116,7 @@ def add_labels(
 @kernel
 def divide(
     node: int, codes: Any, by_row: Any, columns: Integers, whole: Numbers, reals: Floats,
-    nodes: Integers, sets: Numbers, criterion: int,
+    nodes: Integers, sets: Numbers, criterion: int, packed: int,
 ) -> int:  # fmt: skip
     """Put the rows that go to the left before the others; both keep their order."""
     start, end, j, first = (
@@ -116,6 +125,7 @@ def divide(
     cut = U((nodes[node, LOW] + nodes[node, HIGH] - 1) >> 1)
     missing, missing_left = U(columns[j, BINS]), U(nodes[node, MISSING_LEFT])
     classes, some_missing = criterion < SQUARED_ERROR, False
+    labels = classes and not packed
     left, right, few = U(start), U(start), end - start <= FEW
     for i in range(U(start), U(end)):
         row = whole[ROWS, i]
@@ -129,10 +139,10 @@ def divide(
         w = reals[WEIGHTS, i]
         whole[ROWS, left], whole[BUFFER, right] = row, row
         reals[WEIGHTS, left], reals[REAL_BUFFER, right] = w, w
-        if classes:
+        if labels:
             label = whole[LABELS, i]
             whole[LABELS, left], whole[LABEL_BUFFER, right] = label, label
-        else:
+        elif not classes:
             y = reals[TARGETS, i]
             reals[TARGETS, left], reals[ADDED, right] = y, y  # what is added is written anew
         left += here
@@ -141,9 +151,9 @@ def divide(
     for i in range(left, U(end)):
         whole[ROWS, i] = whole[BUFFER, i - gap]
         reals[WEIGHTS, i] = reals[REAL_BUFFER, i - gap]
-        if classes:
+        if labels:
             whole[LABELS, i] = whole[LABEL_BUFFER, i - gap]
-        else:
+        elif not classes:
             reals[TARGETS, i] = reals[ADDED, i - gap]
     if not some_missing:  # what a later row lacks goes with most of these
         nodes[node, MISSING_LEFT] = 2 * gap > U(end - start)

@@ -97,7 +97,7 @@ def best_cut(
     return found, order[last] if last >= 0 else -1, missing_left
 
 
-@kernel(_ARGUMENTS + ", uint8[::1]")
+@kernel(_ARGUMENTS + ", uint8[::1]", allocates=True)
 def best_subset(
     criterion: int, table: Floats, counts: Integers, total: Floats, missing: Floats,
     n_missing: int, n_rows: int, min_samples_leaf: int, min_weight_leaf: float, order: Integers,

@@ -19,15 +19,17 @@ has one does it rise without bound, and the grid then stays as it was.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from suffice.engines.passes import reduce
+from suffice.engines.passes import map_rows, reduce
 from suffice.neighbors.density.kernel_sums import TOGETHER, kernel_sums, log_constants
 from suffice.neighbors.density.kernels import DensityKernel
+from suffice.numerics.row_hashes import row_hashes
 from suffice.sources import Block
 from suffice.sources.memory.query_blocks import QueryBlocks
 from suffice.statistics.rows.weighted import WeightedRows
@@ -257,10 +259,62 @@ def left_out_likelihoods(
     -------
     array of shape (bandwidths,)
     """
+    order, log_densities = left_out(rows, kernel, bandwidths, groups, single)
+    weight = rows.weight[order]
+
+    def summarize(block: Block) -> Sums:
+        # Row by row of the transpose: each bandwidth's sum as if it were alone.
+        by_bandwidth = np.ascontiguousarray(log_densities(block).T)
+        return Sums(
+            ((by_bandwidth * weight[block.start : block.start + block.n_rows]).sum(axis=1),)
+        )
+
+    found = reduce(QueryBlocks(rows.X[order], TOGETHER), summarize, n_jobs)
+    return np.asarray(found.values[0] / rows.weight.sum())
+
+
+def leave_one_out_log_densities(
+    rows: WeightedRows, kernel: DensityKernel, bandwidth: float, n_jobs: int | None = None
+) -> Floats:
+    """The log density of each row under all others, and its own repetitions but one.
+
+    Parameters
+    ----------
+    rows : WeightedRows
+        Of a total weight of more than 1.
+    kernel : DensityKernel
+    bandwidth : float
+    n_jobs : int, optional
+
+    Returns
+    -------
+    array of shape (rows,)
+    """
+    widths, groups = np.array([bandwidth]), np.arange(rows.count)
+    order, log_densities = left_out(rows, kernel, widths, groups, single=True)
+    found = np.empty(rows.count)
+    found[order] = map_rows(QueryBlocks(rows.X[order], TOGETHER), log_densities, n_jobs)[:, 0]
+    return found
+
+
+def left_out(
+    rows: WeightedRows, kernel: DensityKernel, bandwidths: Floats, groups: Integers, single: bool
+) -> tuple[Integers, Callable[[Block], Floats]]:
+    """Log densities of rows under those in other groups, as a function of blocks of queries.
+
+    Parameters
+    ----------
+    rows, kernel, bandwidths, groups, single
+        As for `left_out_likelihoods`.
+
+    Returns
+    -------
+    The order in which the queries come, and from a block of them to an array of shape
+    (queries, bandwidths).
+    """
     around = kernel_sums(rows, kernel, bandwidths, groups)
     order, heaviest = around.leaves.order, np.log(rows.weight.max())
     weight, hidden = rows.weight[order], groups[order]
-    total = rows.weight.sum()
     # Repetitions of the row itself that stay; K is 1 at its centre.
     stays = np.maximum(weight - 1.0, 0.0) if single else np.zeros(len(weight))
     others = np.log(weight_of_others(rows.weight, groups)[hidden] + stays) - heaviest
@@ -268,16 +322,14 @@ def left_out_likelihoods(
         stays = np.log(stays) - heaviest
     constants = log_constants(rows, kernel, bandwidths)
 
-    def summarize(block: Block) -> Sums:
+    def log_densities(block: Block) -> Floats:
         here = slice(block.start, block.start + block.n_rows)
         sums = around.block_log_sums(block.X, hidden[here])
         log_density = np.logaddexp(sums, stays[here, None]) + constants
         log_density -= others[here, None]
-        # Row by row of the transpose: each bandwidth's sum as if it were alone.
-        return Sums(((np.ascontiguousarray(log_density.T) * weight[here]).sum(axis=1),))
+        return np.asarray(log_density)
 
-    found = reduce(QueryBlocks(rows.X[order], TOGETHER), summarize, n_jobs)
-    return np.asarray(found.values[0] / total)
+    return order, log_densities
 
 
 def weight_of_others(weight: Floats, groups: Integers) -> Floats:
@@ -303,12 +355,4 @@ def weight_of_others(weight: Floats, groups: Integers) -> Floats:
 
 def hashed(X: Floats) -> Integers:
     """The rank of each row's hash: equal for equal rows, and otherwise as good as random."""
-    bits = np.ascontiguousarray(X + 0.0).view(np.uint64)  # −0 is 0
-    state = np.zeros(len(X), np.uint64)
-    for column in bits.T:
-        state ^= column
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            state ^= state >> np.uint64(shift)
-            state *= np.uint64(factor)
-        state ^= state >> np.uint64(31)
-    return np.unique(state, return_inverse=True)[1].reshape(-1)
+    return np.unique(row_hashes(X), return_inverse=True)[1].reshape(-1)

@@ -105,8 +105,8 @@ def quantile_edges(sample: Array, max_bins: int) -> Array:
     while max(left, right) > 1 and len(cuts) + 2 < max_bins:
         left, right = left // 2, right // 2
         cuts += [left] * (left > 0) + [len(values) - right] * (right > 0)
-    cuts = np.sort([*cuts, *_wide(values, counts, sorted(cuts), max_bins - 1 - len(cuts))])
-    return midpoints(values)[cuts - 1]
+    cuts += _wide(values, counts, sorted(cuts), max_bins - 1 - len(cuts))
+    return midpoints(values)[np.sort(cuts) - 1]
 
 
 def _wide(values: Array, counts: NDArray[np.int64], cuts: list[int], n_more: int) -> list[int]:
@@ -122,7 +122,8 @@ def _wide(values: Array, counts: NDArray[np.int64], cuts: list[int], n_more: int
         place = int(gain.argmax())
         return float(s[-1] ** 2 / w[-1] - gain[place]), first, last, first + 1 + place
 
-    heap, more = [best(*ends) for ends in pairwise([0, *cuts, len(values)])], []
+    more: list[int] = []
+    heap = [best(*ends) for ends in pairwise([0, *cuts, len(values)])]
     heapify(heap)
     while heap[0][0] < 0 and len(more) < n_more:
         _, first, last, cut = heappop(heap)

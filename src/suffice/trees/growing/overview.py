@@ -193,8 +193,9 @@ class Look:
             if (np.abs(X.data) > LARGEST).any():
                 raise FloatingPointError(TOO_LARGE)
             values = few_of_sparse(X, self.max_bins)
-            drawn = RowSample.merge([RowSample(most, 0, (bits,), (np.arange(len(bits)),))])
-            sample = replace(drawn, rows=(X[drawn.rows[0]].toarray().astype(np.float64),))
+            places: Any = np.arange(len(bits))
+            sample = RowSample.merge([RowSample(most, 0, (bits,), (places,))])
+            sample = replace(sample, rows=(X[sample.rows[0]].toarray().astype(np.float64),))
         else:
             values, rows = self._of_columns(X, len(bits))
             sample = RowSample.merge([RowSample(most, 0, (bits,), (rows,))])

@@ -1,0 +1,1 @@
+"""Anomalies: densities of rows held out, and the threshold that they give."""

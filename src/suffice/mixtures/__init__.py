@@ -1,0 +1,1 @@
+"""Mixtures of distributions, and EM for latent models."""

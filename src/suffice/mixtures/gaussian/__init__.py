@@ -1,0 +1,1 @@
+"""Gaussians in a mixture: densities, the M step, missing cells, starts, pictures."""
