@@ -28,7 +28,7 @@ from suffice.sources.derived.subset import SubsetSource
 from suffice.trees.growing.binned import grow_from_stream, overview_of
 from suffice.trees.growing.columns import MOST_CATEGORIES
 from suffice.trees.growing.exact import grow_in_memory
-from suffice.trees.growing.overview import MOST_BINS
+from suffice.trees.growing.overview import MOST_BINS, written_out
 from suffice.trees.growing.sample import TreeSample, seed_of
 from suffice.trees.growing.settings import PARAMETERS, Settings, columns_drawn, settings_of
 from suffice.trees.nodes.cells import categories_of
@@ -173,7 +173,7 @@ class TreeModel(CellsModel):
         rows: Rows = yield from needed(Gather("rows"))
         first = partial(self._first_sample, categorical=categorical)
         learn = unless_rounded(source, np.flatnonzero(categorical).tolist(), first)
-        X = rows.X.toarray() if issparse(rows.X) else rows.X
+        X = written_out(rows.X) if issparse(rows.X) else rows.X
         sample = self._weighted(learn(Block(X, rows.y, rows.weight, 0)))
         n = len(sample.y)
         settings = self._settings(n, float(n if sample.weight is None else sample.weight.sum()))

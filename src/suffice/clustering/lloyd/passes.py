@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from suffice.statistics.sums import Sums
 
 
 @dataclass(frozen=True)
-class LocationScale:
+class Frame:
     """Where the rows lie.
 
     Attributes
@@ -51,7 +50,7 @@ class LocationScale:
     unit: bool
 
     @classmethod
-    def of(cls, centre: Floats, weight: float, squares: Floats, unit: bool) -> LocationScale:
+    def of(cls, centre: Floats, weight: float, squares: Floats, unit: bool) -> Frame:
         """From the weight of the rows and the sums of squares about a centre."""
         variances = squares / weight
         scale = scale_for(float(np.sqrt(variances.max())))
@@ -116,14 +115,14 @@ class Clustering(NamedTuple):
 
 
 def lloyd(
-    rows: HeldRows | StreamedRows, frame: LocationScale, start: Floats, max_iter: int, tol: float
+    rows: HeldRows | StreamedRows, frame: Frame, start: Floats, max_iter: int, tol: float
 ) -> Generator[Request, Any, Clustering]:
     """Go from some centres to a fixed point; a generator that a fit can `yield from`.
 
     Parameters
     ----------
     rows : HeldRows or StreamedRows
-    frame : LocationScale
+    frame : Frame
     start : array of shape (clusters, columns)
     max_iter : int
     tol : float
@@ -134,9 +133,11 @@ def lloyd(
     stable = within = False
     n_iter = 0
     try:
-        for n_iter in range(1, max_iter + 1):
+        for n_iter in range(1, max_iter + 1):  # noqa: B007
             table = frame.table(centres)
-            sums = yield rows.assign(table, motion, partial(frame.inertia, centres=centres))
+            sums = yield rows.assign(
+                table, motion, lambda sums, at=centres: frame.inertia(sums, at)
+            )
             total = sums.values[0] + sums.values[1]
             empty = int((~(total[:, -1] > 0)).sum())
             if empty:
@@ -145,7 +146,7 @@ def lloyd(
             before, centres = centres, frame.means(total, centres)
             motion = _motion(rows, before, frame.table(centres))
             shift = float(np.square(centres - before).sum())
-            stable = (n_iter > 1 and not sums.values[2]) or shift == 0.0
+            stable = n_iter > 1 and not sums.values[2] or shift == 0.0
             within = shift <= tol * frame.variance
             if stable or within:
                 break
@@ -157,8 +158,12 @@ def lloyd(
     means = frame.means(high + low, centres)
     left = float(np.sqrt(np.square(means - centres).sum(axis=1)).max())
     fixed = stable and not (isinstance(rows, HeldRows) and changed)
-    return Clustering(centres, rows.labels(last), float(inertia), n_iter, bool(fixed), within, left)
+    return Clustering(
+        centres, rows.labels(last), float(inertia), n_iter, bool(fixed), within, left
+    )
 
 
-def _motion(rows: HeldRows | StreamedRows, before: Floats, table: CentreTable) -> Motion | None:
+def _motion(
+    rows: HeldRows | StreamedRows, before: Floats, table: CentreTable
+) -> Motion | None:
     return Motion.of(before, table) if isinstance(rows, HeldRows) else None

@@ -10,7 +10,9 @@ from suffice.kernels.sums.double_double import two_sum
 
 
 @kernel
-def add_row(X: Floats, i: int, weight: float, cluster: int, high: Floats, low: Floats) -> None:
+def add_row(
+    X: Floats, i: int, weight: float, cluster: int, high: Floats, low: Floats
+) -> None:
     """Add a row to the sums of a cluster, and its weight and its number, 1 or −1."""
     d = X.shape[1]
     for j in range(d):

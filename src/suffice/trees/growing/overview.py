@@ -195,7 +195,7 @@ class Look:
             values = few_of_sparse(X, self.max_bins)
             places: Any = np.arange(len(bits))
             sample = RowSample.merge([RowSample(most, 0, (bits,), (places,))])
-            sample = replace(sample, rows=(X[sample.rows[0]].toarray().astype(np.float64),))
+            sample = replace(sample, rows=(written_out(X[sample.rows[0]]),))
         else:
             values, rows = self._of_columns(X, len(bits))
             sample = RowSample.merge([RowSample(most, 0, (bits,), (rows,))])
@@ -255,6 +255,12 @@ def dense_parts(block: Block) -> Iterator[Block]:
         here = slice(first, first + step)
         y, weight = (None if one is None else one[here] for one in (block.y, block.weight))
         yield Block(block.X[here].toarray(), y, weight, block.start + first)
+
+
+def written_out(X: Any) -> Array:
+    """All cells of sparse rows, a part after the other."""
+    parts = dense_parts(Block(X, None, None, 0))
+    return np.concatenate([part.X.astype(np.float64, copy=False) for part in parts])
 
 
 def columns_of(X: Any) -> Sequence[NDArray[Any]]:

@@ -21,7 +21,7 @@ from suffice.fitting.text_columns import (
     unless_rounded,
 )
 from suffice.sources import Block, Source, as_source
-from suffice.trees.growing.overview import dense_parts
+from suffice.trees.growing.overview import dense_parts, written_out
 from suffice.trees.nodes.cells import cells_of
 
 
@@ -74,7 +74,7 @@ class CellsModel(Estimator):
 
     def _cells(self, rows: Any) -> Any:
         """Rows as trees take them."""
-        rows = rows.toarray() if issparse(rows) else rows
+        rows = written_out(rows) if issparse(rows) else rows
         if isinstance(rows, np.ndarray) and all(one is None for one in self.categories_):
             return rows
         is_one = np.array([one is not None for one in self.categories_])
