@@ -172,6 +172,7 @@ def plot_likelihood(model: Any, *, ax: Any = None) -> Any:
     bounds = model.lower_bounds_
     (line,) = ax.plot(range(1, len(bounds) + 1), bounds, marker=".")
     ax.set(xlabel="step", ylabel="mean log-likelihood")
+    ax.locator_params("x", integer=True)
     return line
 
 
