@@ -17,6 +17,8 @@ FILES = (
     FOLDER / "ensemble" / "tests" / "test_bagging.py",
     FOLDER / "decomposition" / "tests" / "test_factor_analysis.py",
     FOLDER / "cluster" / "tests" / "test_k_means.py",
+    FOLDER / "mixture" / "tests" / "test_gaussian_mixture.py",
+    FOLDER / "mixture" / "tests" / "test_mixture.py",
 )
 SETTINGS = Path(__file__).with_name("pytest.ini")
 

@@ -10,35 +10,41 @@ failure.
 from __future__ import annotations
 
 import functools
+import importlib
 import re
 from collections.abc import Generator, Sequence
 from typing import Any
 
 import pytest
-import sklearn.cluster
-import sklearn.decomposition
 import sklearn.ensemble  # before the swap: what it makes itself grows scikit-learn's own trees
 import sklearn.tree
 from sklearn.tree import _export as exporters
 
 import suffice
-from peers import bagging, decomposition, forests, k_means, trees
+from peers import bagging, decomposition, forests, k_means, mixtures, trees
 from peers.lines import Line
 
 TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor")
-ENSEMBLES = (
-    "RandomForestClassifier",
-    "RandomForestRegressor",
-    "ExtraTreesClassifier",
-    "ExtraTreesRegressor",
-    "BaggingClassifier",
-    "BaggingRegressor",
-)
+OTHERS = {
+    "sklearn.cluster": ("KMeans",),
+    "sklearn.decomposition": ("FactorAnalysis",),
+    "sklearn.ensemble": (
+        "RandomForestClassifier",
+        "RandomForestRegressor",
+        "ExtraTreesClassifier",
+        "ExtraTreesRegressor",
+        "BaggingClassifier",
+        "BaggingRegressor",
+    ),
+    "sklearn.mixture": ("GaussianMixture",),
+}
 LISTS = {
     "test_forest.py": forests,
     "test_bagging.py": bagging,
     "test_factor_analysis.py": decomposition,
+    "test_gaussian_mixture.py": mixtures,
     "test_k_means.py": k_means,
+    "test_mixture.py": mixtures,
 }
 """By the name of the test file; the others are about trees."""
 
@@ -59,10 +65,9 @@ def with_splitter(ours: type) -> type:
 
 def swap() -> None:
     """Ours in place of scikit-learn's, and its exporters made to take them."""
-    sklearn.decomposition.FactorAnalysis = suffice.FactorAnalysis
-    sklearn.cluster.KMeans = suffice.KMeans
-    for name in ENSEMBLES:
-        setattr(sklearn.ensemble, name, getattr(suffice, name))
+    for module, names in OTHERS.items():
+        for name in names:
+            setattr(importlib.import_module(module), name, getattr(suffice, name))
     for name in TREES:
         theirs = getattr(sklearn.tree, name)
         swapped = with_splitter(getattr(suffice, name))
