@@ -15,7 +15,7 @@ import suffice
 from suffice import KMeans
 from suffice.clustering.lloyd import reading
 from suffice.clustering.lloyd.passes import lloyd
-from suffice.clustering.starts import start_from
+from suffice.clustering.starts import seeding, start_from
 from suffice.fitting.callbacks import fit_task
 from suffice.fitting.driver import driven
 from suffice.sources import as_source
@@ -87,6 +87,7 @@ def test_streams_too_large_for_memory(rows, tmp_path, monkeypatch):
     np.testing.assert_allclose(stream.cluster_centers_, array.cluster_centers_, rtol=1e-12)
     np.testing.assert_array_equal(stream.fit_predict(source), array.labels_)
     np.testing.assert_allclose(stream.score(source), array.score(rows))
+    monkeypatch.setattr(seeding, "SAMPLED_CELLS", 20_000)  # k-means++ from about 4,000 rows
     drawn = KMeans(9, random_state=0)
     same(drawn.fit(source), KMeans(9, random_state=0, n_jobs=1).fit(source))
     assert drawn.certificate_.holds
