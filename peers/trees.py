@@ -57,7 +57,6 @@ DIFFERENT = (
             "test_tree.py::test_classes_shape",
             "test_tree.py::test_multioutput*",
             "test_tree.py::test_prune_tree_*_are_subtrees*multilabel*",
-            "test_tree.py::test_explicit_sparse_zeros*",
             "test_tree.py::test_min_weight_fraction_leaf*on_sparse_input*",
             "test_tree.py::test_sparse_input[multilabel-*",
         ),
@@ -75,7 +74,10 @@ DIFFERENT = (
     ),
     Line(
         "the arrays of `tree_` take dense rows alone",
-        ("test_tree.py::test_public_apply_sparse_trees*",),
+        (
+            "test_tree.py::test_explicit_sparse_zeros*",
+            "test_tree.py::test_public_apply_sparse_trees*",
+        ),
         says="setting an array element with a sequence",
     ),
     Line(
