@@ -129,6 +129,7 @@ def race(kind: str, data: Any, name: str = "") -> Race:
         reference="scikit-learn",
         tolerance=1e-7,
         rounds=3,
+        once=frozenset({"scikit-learn"}),
     )
 
 
