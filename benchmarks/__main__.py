@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks import (
     bayesian,
+    clustering,
     conditioning,
     correlated,
     decomposition,
@@ -66,6 +67,7 @@ ROWS: tuple[Row, ...] = (
     *glm.ROWS,
     *inference.ROWS,
     *decomposition.ROWS,
+    *clustering.ROWS,
     *mixtures.ROWS,
     *conditioning.ROWS,
     *correlated.ROWS,

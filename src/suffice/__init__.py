@@ -178,6 +178,7 @@ __all__ = [
     "GeneralizedLinearModel",
     "GridSearchCV",
     "ID3Classifier",
+    "KMeans",
     "KNeighborsClassifier",
     "KNeighborsDensity",
     "KNeighborsRegressor",
