@@ -32,6 +32,7 @@ from benchmarks import (
     least_squares,
     local,
     logistic,
+    mixture_growth,
     mixtures,
     naive_bayes,
     neighbors,
@@ -76,6 +77,7 @@ ROWS: tuple[Row, ...] = (
     digits.ROW,
     growth.ROW,
     tree_growth.ROW,
+    mixture_growth.ROW,
     starts.ROW,
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")
