@@ -1,1 +1,7 @@
-"""Mixtures of distributions, and EM for latent models."""
+"""Mixtures of distributions, and EM for latent models of one's own."""
+
+from __future__ import annotations
+
+from suffice.mixtures.em import EMResult, HalfStep, em
+
+__all__ = ["EMResult", "HalfStep", "em"]
