@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -127,8 +128,7 @@ class MixtureModel(Estimator):
     def _log_prior(self, components: Any, weights: Floats) -> float:
         """log p(θ), up to a constant."""
         pseudo = self._pseudo_rows()
-        with np.errstate(divide="ignore"):
-            return float(np.sum(np.where(pseudo > 0, pseudo * np.log(weights), 0.0)))
+        return float(xlogy(pseudo, weights).sum())
 
     # --- fitting --------------------------------------------------------------------------
 

@@ -228,7 +228,7 @@ def last_half_step(run: LatentAscent, ascent: Ascent) -> Generator[Request, Any,
     """The ascent with the objective that its last M step led to."""
     found = yield from needed(Pass("last step", run.expect, run.objective))
     run.note_m_step(found)
-    return ascent._replace(objectives=[*ascent.objectives, run.objective(found)])
+    return ascent._replace(objectives=[*ascent.objectives, run.objective(found)], first=0)
 
 
 class LatentAscent(LatentModel):
@@ -261,11 +261,8 @@ class LatentAscent(LatentModel):
         shares, found = posterior(joint)
         bound = np.zeros(2)
         if self.has_before:
-            q, _ = posterior(self._joint(X, self.before))
-            with np.errstate(invalid="ignore"):
-                elbo = np.where(q > 0, q * joint, 0.0).sum(axis=0) - xlogy(q, q).sum(axis=0)
-                gap = np.where(q > 0, q * (np.log(q, where=q > 0) - (joint - found)), 0.0)
-            bound = np.array([counts @ elbo, counts @ gap.sum(axis=0)])
+            bound = bound_and_divergence(posterior(self._joint(X, self.before))[0], joint, found)
+            bound = bound @ counts
         sums = self.fit.statistic(X, (shares * counts).T)
         arrays = tuple(np.asarray(one, np.float64) for one in as_tuple(sums))
         return Expected(Sums((bound, *arrays)), float(counts @ found))
@@ -307,6 +304,16 @@ class LatentAscent(LatentModel):
         following = self.fit.m_step(*found.statistic.values[1:])
         self.before, self.parameters, self.has_before = self.parameters, following, True
         return Certificate(True, "the M step is the model's own", "sums", {})
+
+
+def bound_and_divergence(q: Floats, joint: Floats, log_likelihood: Floats) -> Floats:
+    """The ELBO and KL(q ‖ p(z | x)) of each row, from arrays of shape (values, rows)."""
+    used = q > 0  # 0 · (−∞) is 0
+    spread = xlogy(q, q).sum(axis=0)
+    expected = np.where(used, q, 0.0) * np.where(used, joint, 0.0)
+    # Not what is left of two log-likelihoods: near the end the divergence is far smaller.
+    behind = np.where(used, q, 0.0) * np.where(used, joint - log_likelihood, 0.0)
+    return np.stack([expected.sum(axis=0) - spread, spread - behind.sum(axis=0)])
 
 
 def as_tuple(sums: Any) -> tuple[Any, ...]:

@@ -50,7 +50,7 @@ from suffice.fitting.requests import Request
 from suffice.fitting.text_columns import is_table, text_queries, text_source
 from suffice.mixtures.base import LabelFunction, MixtureModel
 from suffice.mixtures.product.components import Products
-from suffice.mixtures.product.layout import NAMED, layout_of
+from suffice.mixtures.product.layout import NAMED, has_labels, layout_of
 from suffice.mixtures.product.maximisation import (
     NoMaximum,
     maximised,
@@ -264,9 +264,7 @@ class Mixture(DensityModel, MixtureModel):
         given = None if parameters is None else with_parameters(table.layout, parameters, k)
         if given is not None and weights is not None:
             return given, weights
-        sums = yield from first_sums(
-            source, table, self.init_params, k, seed, label, n_classes
-        )
+        sums = yield from first_sums(source, table, self.init_params, k, seed, label, n_classes)
         if given is None:
             first = max(self.alpha, FIRST_ROWS)
             given, _ = maximised(in_the_middle(table, k), sums, table.mean, first)
@@ -322,8 +320,11 @@ class Mixture(DensityModel, MixtureModel):
                 drawn = group.family.sample(eta, n, int(rng.randint(1 << 31)))
                 if group.family.observed_axes:
                     return drawn
-                moved = layout.scale[j] != 1 or layout.shift[j] != 0
-                columns[j] = layout.shift[j] + layout.scale[j] * drawn if moved else drawn
+                if has_labels(group.stated):
+                    drawn = np.array(group.stated.categories, object)[drawn]  # type: ignore[attr-defined]
+                elif drawn.dtype.kind == "f":
+                    drawn = layout.shift[j] + layout.scale[j] * drawn
+                columns[j] = drawn
         in_order = [columns[j] for j in range(layout.n_columns)]
         if any(column.dtype.kind not in "iuf" for column in in_order):
             in_order = [column.astype(object) for column in in_order]

@@ -107,7 +107,9 @@ def _mixed(block: Block, objective: Objective, parameters: Array, mixture: Mixed
     return X, target.y.astype(np.intp), weight, P
 
 
-def _slope(block: Block, objective: Objective, parameters: Array, mixture: MixedWithClasses) -> Sums:
+def _slope(
+    block: Block, objective: Objective, parameters: Array, mixture: MixedWithClasses
+) -> Sums:
     X, codes, weight, P = _mixed(block, objective, parameters, mixture)
     P[codes, np.arange(len(codes))] -= 1.0
     residual = of_classes(objective.loss).fitted(P) * weight
@@ -116,7 +118,9 @@ def _slope(block: Block, objective: Objective, parameters: Array, mixture: Mixed
     return Sums((out,))
 
 
-def _entropy(block: Block, objective: Objective, parameters: Array, mixture: MixedWithClasses) -> Sums:
+def _entropy(
+    block: Block, objective: Objective, parameters: Array, mixture: MixedWithClasses
+) -> Sums:
     _, codes, weight, P = _mixed(block, objective, parameters, mixture)
     P *= mixture.own
     P[codes, np.arange(len(codes))] += 1 - mixture.own

@@ -1,6 +1,6 @@
 """The components of a mixture of products: densities of rows, and what rows tell of each.
 
-    log p_c(x) = Σⱼ log b(xⱼ) + η_cj·T(xⱼ) − a(η_cj),      statistic: Σ r_c(x) T(xⱼ)
+log p_c(x) = Σⱼ log b(xⱼ) + η_cj·T(xⱼ) − a(η_cj),      statistic: Σ r_c(x) T(xⱼ)
 """
 
 from __future__ import annotations

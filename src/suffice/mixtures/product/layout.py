@@ -158,8 +158,8 @@ class TableLayout:
         for group in self.groups:
             for j in group.columns:
                 given = X[:, j] if is_array else X.column(j)
-                if has_labels(group.family):
-                    out[:, j] = places(group.family, given)
+                if has_labels(group.stated):
+                    out[:, j] = places(group.stated, given)
                 elif isinstance(X, Columns) and given.dtype == object:
                     raise ValueError(f"column {j} holds text: {group.stated!r} has no such values")
                 elif self.has_labels:
@@ -192,7 +192,7 @@ class TableLayout:
     @property
     def has_labels(self) -> bool:
         """Whether categories of a column have names of their own."""
-        return any(has_labels(group.family) for group in self.groups)
+        return any(has_labels(group.stated) for group in self.groups)
 
     def design(self, X: Any, row: Any = None) -> Design:
         """T and log b of rows."""
@@ -229,7 +229,7 @@ def layout_of(family: Any, n_columns: int) -> TableLayout:
     start = 0
     for one in dict.fromkeys(stated):
         columns = tuple(j for j, other in enumerate(stated) if other == one)
-        inner = Categorical(2) if isinstance(one, Bernoulli) else one
+        inner = computed_with(one)
         units = 1 if one.observed_axes else len(columns)
         stop = start + units * inner.dimension
         groups.append(FamilyColumns(one, inner, columns, slice(start, stop)))
@@ -248,6 +248,13 @@ def family_of(given: Any) -> Family:
         f"family={given!r}: accepted are families such as suffice.families.Categorical(3), the "
         f"names {sorted(NAMED)}, and lists with one for each column"
     )
+
+
+def computed_with(family: Family) -> Family:
+    """A coin as a category of two, labels as their places; any other family as it is."""
+    if isinstance(family, Bernoulli):
+        return Categorical(2)
+    return Categorical(family.dimension) if isinstance(family, Categorical) else family
 
 
 def has_labels(family: Family) -> bool:

@@ -93,9 +93,7 @@ class TableStatistic:
         )
 
 
-def table_statistic(
-    layout: TableLayout, source: Source
-) -> Generator[Request, Any, TableStatistic]:
+def table_statistic(layout: TableLayout, source: Source) -> Generator[Request, Any, TableStatistic]:
     """Two passes: where columns are, and T over all rows."""
     found = yield from needed(Pass("columns", ColumnsOf(layout, source)))
     columns: ColumnMoments = found.statistic
