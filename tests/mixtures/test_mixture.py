@@ -260,6 +260,16 @@ def test_weights_count_as_repetitions(kind):
     assert one.n_iter_ == other.n_iter_
 
 
+@pytest.mark.parametrize("bad", [2.5, np.nan, -np.inf])
+def test_rows_of_weight_0_do_not_exist(bad):
+    X, _ = table("poisson")
+    weight = np.r_[np.zeros(5), np.ones(len(X) - 5)]
+    X[:5] = bad
+    one = Mixture("poisson", 2, random_state=0, **SHARP).fit(X, sample_weight=weight)
+    other = Mixture("poisson", 2, random_state=0, **SHARP).fit(X[5:])
+    assert one.score(X[5:]) == pytest.approx(other.score(X[5:]), rel=1e-6)
+
+
 def test_files_and_threads_change_no_bit(tmp_path, monkeypatch):
     monkeypatch.setattr(suffice.sources.base, "LARGEST_BLOCK", 512)
     X, _ = table("poisson", 3000, 4)
@@ -360,7 +370,7 @@ def test_rows_far_from_zero():
         ("bernoulli", [[1.0], [2]], r"0 and 1 \(or booleans\); found 2.0 in column 0, row 1"),
         (Categorical(2), [[0], [5]], r"categories 0 to 1; found 5"),
         (["poisson"], [[1, 2]], "family names 1 columns, the rows have 2"),
-        (Dirichlet(2), [[0.5, np.nan]], "a missing cell: Dirichlet"),
+        (Dirichlet(2), [[0.5, np.nan]], "shares that add up to 1; found a missing cell"),
         (Dirichlet(3), [[0.5, 0.5]], "is of other rows"),
         ([Dirichlet(2), "poisson"], [[1, 2]], "for the whole row"),
         (["horseshoe"], [[1]], "accepted are families"),

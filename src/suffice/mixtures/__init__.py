@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from suffice.mixtures.em import EMResult, HalfStep, em
+from suffice.mixtures.em import EMResult, em
+from suffice.mixtures.latent.half_steps import HalfStep
 
 __all__ = ["EMResult", "HalfStep", "em"]

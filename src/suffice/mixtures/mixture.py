@@ -50,13 +50,9 @@ from suffice.fitting.requests import Request
 from suffice.fitting.text_columns import is_table, text_queries, text_source
 from suffice.mixtures.base import LabelFunction, MixtureModel
 from suffice.mixtures.product.components import Products
-from suffice.mixtures.product.layout import NAMED, has_labels, layout_of
-from suffice.mixtures.product.maximisation import (
-    NoMaximum,
-    maximised,
-    parameters_of,
-    with_parameters,
-)
+from suffice.mixtures.product.layout import NAMED, layout_of
+from suffice.mixtures.product.maximisation import NoMaximum, maximised
+from suffice.mixtures.product.parameters import drawn_rows, parameters_of, with_parameters
 from suffice.mixtures.product.starts import (
     FIRST_ROWS,
     TableStatistic,
@@ -74,7 +70,7 @@ for _family in (
     Bernoulli, Beta, Categorical, Dirichlet, Exponential, Gamma, Gaussian, GaussianKnownVariance,
     Poisson,
 ):  # fmt: skip
-    register(_family, f"{_family.__name__}Family")  # type: ignore[type-abstract]
+    register(_family, f"{_family.__name__}Family")
 
 
 class Mixture(DensityModel, MixtureModel):
@@ -230,11 +226,11 @@ class Mixture(DensityModel, MixtureModel):
         of_weights = super()._log_prior(components, weights)
         if self.alpha == 0:
             return of_weights
-        return of_weights + self.alpha * components.log_density_of_mean(self._mean)
+        return of_weights + self.alpha * components.log_density_of_mean()
 
     def _maximised(self, components: Products, statistic: Any) -> tuple[Products, float]:
         try:
-            return maximised(components, statistic, self._mean, self.alpha)
+            return maximised(components, statistic, self.alpha)
         except NoMaximum as error:
             column = components.layout.column_of_unit()[error.unit]
             raise ValueError(
@@ -247,7 +243,6 @@ class Mixture(DensityModel, MixtureModel):
     ) -> Generator[Request, Any, tuple[list[tuple[Products, Floats]], float]]:
         layout = layout_of(self.family, source.n_columns)
         table = yield from table_statistic(layout, source)
-        self._mean = table.mean
         starts: list[tuple[Products, Floats]] = []
         for seed in seeds:
             start = yield from self._start(source, table, seed, label, n_classes)
@@ -267,7 +262,7 @@ class Mixture(DensityModel, MixtureModel):
         sums = yield from first_sums(source, table, self.init_params, k, seed, label, n_classes)
         if given is None:
             first = max(self.alpha, FIRST_ROWS)
-            given, _ = maximised(in_the_middle(table, k), sums, table.mean, first)
+            given, _ = maximised(in_the_middle(table, k), sums, first)
         if weights is None:
             counts = sums.weight + 10 * np.finfo(np.float64).eps
             weights = counts / counts.sum()
@@ -292,16 +287,7 @@ class Mixture(DensityModel, MixtureModel):
 
     def _components(self) -> Products:
         layout = layout_of(self.family, self.n_features_in_)
-        every = [self.parameters_] * layout.n_columns if layout.is_one else self.parameters_
-        shift, scale = np.zeros(layout.n_columns), np.ones(layout.n_columns)
-        for j, one in enumerate(every):
-            if "mu" in one:
-                mu = one["mu"][:, j] if layout.is_one else one["mu"]
-                shift[j] = mu.mean()
-            if "variance" in one:
-                variance = one["variance"][:, j] if layout.is_one else one["variance"]
-                scale[j] = np.sqrt(variance.mean() + mu.var())
-        return with_parameters(layout.moved(shift, scale), self.parameters_, len(self.weights_))
+        return with_parameters(layout, self.parameters_, len(self.weights_), centred=True)
 
     def _component_parameters(self) -> int:
         layout = layout_of(self.family, self.n_features_in_)
@@ -312,20 +298,4 @@ class Mixture(DensityModel, MixtureModel):
         return len(self.weights_) * sum(free)
 
     def _drawn(self, component: int, n: int, rng: Any) -> NDArray[Any]:
-        products = self._components()
-        layout = products.layout
-        columns: dict[int, NDArray[Any]] = {}
-        for group, etas in zip(layout.groups, products.etas, strict=True):
-            for j, eta in zip(group.columns, etas[component], strict=False):
-                drawn = group.family.sample(eta, n, int(rng.randint(1 << 31)))
-                if group.family.observed_axes:
-                    return drawn
-                if has_labels(group.stated):
-                    drawn = np.array(group.stated.categories, object)[drawn]  # type: ignore[attr-defined]
-                elif drawn.dtype.kind == "f":
-                    drawn = layout.shift[j] + layout.scale[j] * drawn
-                columns[j] = drawn
-        in_order = [columns[j] for j in range(layout.n_columns)]
-        if any(column.dtype.kind not in "iuf" for column in in_order):
-            in_order = [column.astype(object) for column in in_order]
-        return np.stack(in_order, axis=1)
+        return drawn_rows(self._components(), component, n, rng)

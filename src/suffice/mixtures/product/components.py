@@ -136,9 +136,10 @@ class Products(OfTable):
         out += log_base
         return out, self.summary_of(T, there)
 
-    def log_density_of_mean(self, mean: Floats) -> float:
-        """Σ_c η_c·t − a(η_c), for a mean t of T."""
-        found = self.natural @ mean - self.log_partition.sum(axis=1)
+    def log_density_of_mean(self) -> float:
+        """Σ_c η_c·τ − a(η_c), τ the mean of T over all rows."""
+        assert self.layout.mean is not None
+        found = self.natural @ self.layout.mean - self.log_partition.sum(axis=1)
         return float(np.where(found < IMPOSSIBLE, -np.inf, found).sum())
 
     def means(self) -> Floats:
@@ -177,7 +178,7 @@ class NearestCentres(OfTable):
 
     def features(self, X: Any) -> Floats:
         """Rows as centres see them; a missing cell is in the middle."""
-        T, _, there = self.layout.design(X)
+        T, _, there = self.layout.design(X, lenient=True)
         return self._seen(T, there)
 
     def _seen(self, T: Floats, there: Floats | None) -> Floats:

@@ -11,13 +11,10 @@ Reference: Diaconis and Ylvisaker, "Conjugate priors for exponential families" (
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.families import (
-    Bernoulli,
     Categorical,
     Exponential,
     Family,
@@ -27,7 +24,7 @@ from suffice.families import (
     SufficientSums,
 )
 from suffice.mixtures.product.components import Products, ResponsibilitySums
-from suffice.mixtures.product.layout import FamilyColumns, TableLayout
+from suffice.mixtures.product.layout import TableLayout
 from suffice.numerics.double_double import DOUBLE_DOUBLE_UNIT, DoubleDouble
 
 Floats = NDArray[np.float64]
@@ -49,17 +46,13 @@ class NoMaximum(ValueError):
         self.component, self.unit = component, unit
 
 
-def maximised(
-    products: Products, sums: ResponsibilitySums, mean: Floats, alpha: float
-) -> tuple[Products, float]:
+def maximised(products: Products, sums: ResponsibilitySums, alpha: float) -> tuple[Products, float]:
     """The next components, and how far they moved.
 
     Parameters
     ----------
     products : Products
     sums : ResponsibilitySums
-    mean : float64 array of shape (slots,)
-        τ.
     alpha : float
         Rows that the prior counts for.
 
@@ -68,13 +61,14 @@ def maximised(
     Products, and the largest change of a mean of T in standard deviations of it.
     """
     layout = products.layout
+    assert layout.mean is not None
     unit = layout.unit_of_slot()
     counted = sums.there + alpha
     known = counted > 0
     total = np.where(known, counted, 1.0)[:, unit]
     old = products.means()
     # A component that no row is in, or none with a cell in this column, stays as it is.
-    means = np.where(known[:, unit], (sums.total + alpha * mean) / total, old)
+    means = np.where(known[:, unit], (sums.total + alpha * layout.mean) / total, old)
     found = of_means(layout, means)
     spread = products.spreads()
     change = np.abs(found.means() - old)
@@ -112,7 +106,7 @@ def natural_of(family: Family, means: Floats) -> Floats:
         if kind is Poisson:
             return np.log(np.maximum(means, 0.0))
         if kind is GaussianKnownVariance:
-            return means / family.variance  # type: ignore[attr-defined, no-any-return]
+            return means / family.variance  # type: ignore[attr-defined]
         if kind is Exponential:
             require(means[..., 0] > 0, "every value is 0")
             return -1.0 / means
@@ -145,80 +139,3 @@ def solved(family: Family, means: Floats) -> Floats:
                 raise NoMaximum("; ".join(found.notes), component, j)
             out[component, j] = found.eta
     return out
-
-
-# --- the usual parameters --------------------------------------------------------------------
-
-
-def parameters_of(products: Products) -> Any:
-    """The usual parameters, by name, of shape (components, columns, …).
-
-    One dict for one family; otherwise a list with one for each column, without that axis.
-    """
-    layout = products.layout
-    by_column: list[Any] = [None] * layout.n_columns
-    for group, eta in zip(layout.groups, products.etas, strict=True):
-        columns = list(group.columns)
-        found = usual(group, eta, layout.shift[columns], layout.scale[columns])
-        if layout.is_one:
-            return {n: v[:, 0] for n, v in found.items()} if group.family.observed_axes else found
-        for at, j in enumerate(columns):
-            by_column[j] = {name: value[:, at] for name, value in found.items()}
-    return by_column
-
-
-def usual(group: FamilyColumns, eta: Floats, shift: Floats, scale: Floats) -> dict[str, Floats]:
-    """The usual parameters of columns of one family, in the units of the rows."""
-    found = group.family.parameters(eta)
-    if isinstance(group.stated, Bernoulli):
-        return {"probability": found["probabilities"][..., 1]}
-    if isinstance(group.stated, Gaussian | GaussianKnownVariance):
-        found["mu"] = shift + scale * found["mu"]
-    if isinstance(group.stated, Gaussian):
-        found["variance"] = scale * scale * found["variance"]
-    return found
-
-
-def with_parameters(layout: TableLayout, parameters: Any, n_components: int) -> Products:
-    """Components of these usual parameters; the other way round of `parameters_of`."""
-    by_column = [parameters] if layout.is_one else parameters
-    if len(by_column) != (1 if layout.is_one else layout.n_columns):
-        raise ValueError(f"parameters of {len(by_column)} columns, not of {layout.n_columns}")
-    etas = []
-    for group in layout.groups:
-        columns = list(group.columns)
-        if layout.is_one:
-            found = {name: np.asarray(value, np.float64) for name, value in parameters.items()}
-            if group.family.observed_axes:
-                found = {name: value[:, None] for name, value in found.items()}
-        else:
-            chosen = [parameters[j] for j in columns]
-            found = {n: np.stack([one[n] for one in chosen], axis=1) for n in chosen[0]}
-        etas.append(natural(group, found, layout.shift[columns], layout.scale[columns]))
-        shape = (n_components, group.units, group.family.dimension)
-        if etas[-1].shape != shape:
-            given = {name: value.shape for name, value in found.items()}
-            raise ValueError(
-                f"parameters of {group.stated!r} have the shapes {given}: of {n_components} "
-                f"components and {group.units} columns are accepted"
-            )
-    return Products(layout, tuple(etas))
-
-
-def natural(group: FamilyColumns, found: dict[str, Any], shift: Floats, scale: Floats) -> Floats:
-    """η from the usual parameters of columns of one family."""
-    found = dict(found)
-    try:
-        if isinstance(group.stated, Bernoulli):
-            group.stated.natural(**found)  # checks them
-            p = found["probability"]
-            return group.family.natural(np.stack([1.0 - p, p], axis=-1))
-        if isinstance(group.stated, Gaussian | GaussianKnownVariance):
-            found["mu"] = (found["mu"] - shift) / scale
-        if isinstance(group.stated, Gaussian):
-            found["variance"] = found["variance"] / (scale * scale)
-        return np.asarray(group.family.natural(**found))
-    except (KeyError, TypeError):
-        raise ValueError(
-            f"parameters {sorted(found)}: those of {group.stated!r} have other names"
-        ) from None

@@ -76,14 +76,20 @@ class TableStatistic:
     total : float
         Their weight.
     layout : TableLayout
-    mean, spread : float64 arrays of shape (slots,)
+        With the mean of T.
+    spread : float64 array of shape (slots,)
         Of T.
     """
 
     total: float
     layout: TableLayout
-    mean: Floats
     spread: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """Of T."""
+        assert self.layout.mean is not None
+        return self.layout.mean
 
     @property
     def nearest(self) -> NearestCentres:
@@ -117,7 +123,7 @@ def table_statistic(layout: TableLayout, source: Source) -> Generator[Request, A
         raise ValueError(
             f"{label} has no most likely distribution: {error} ({n} sample{'s' * (n > 1)})"
         ) from None
-    return TableStatistic(float(total), layout, mean, spread)
+    return TableStatistic(float(total), replace(layout, mean=mean, trusts=True), spread)
 
 
 def centres_of(
