@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from suffice.linear.perceptron import Perceptron as Perceptron
     from suffice.linear.ridge import Ridge as Ridge
     from suffice.mixtures.gaussian_mixture import GaussianMixture as GaussianMixture
+    from suffice.mixtures.mixture import Mixture as Mixture
     from suffice.neighbors.k_neighbors_classifier import (
         KNeighborsClassifier as KNeighborsClassifier,
     )
@@ -132,6 +133,7 @@ _PUBLIC = {
     "LogisticRegression": "suffice.linear.logistic_regression",
     "LogisticRegressionCV": "suffice.selection.cv_estimators.logistic_regression_cv",
     "MixedNB": "suffice.generative.mixed_nb",
+    "Mixture": "suffice.mixtures.mixture",
     "OneVsRest": "suffice.ensembles.one_vs_rest",
     "PCA": "suffice.decomposition.pca",
     "Perceptron": "suffice.linear.perceptron",
@@ -147,6 +149,7 @@ _PUBLIC = {
     "families": "suffice.families",
     "load": "suffice.catalogue",
     "merge": "suffice.fitting.merging_models",
+    "mixtures": "suffice.mixtures",
     "preprocessing": "suffice.preprocessing",
     "save": "suffice.catalogue",
     "scan": "suffice.sources.scan",
@@ -155,7 +158,7 @@ _PUBLIC = {
 }
 
 # Those among them that are modules themselves.
-_MODULES = ("bayes", "catalogue", "families", "preprocessing", "text", "theory")
+_MODULES = ("bayes", "catalogue", "families", "mixtures", "preprocessing", "text", "theory")
 
 __all__ = [
     "PCA",
@@ -191,6 +194,7 @@ __all__ = [
     "LogisticRegression",
     "LogisticRegressionCV",
     "MixedNB",
+    "Mixture",
     "MultinomialNB",
     "OneVsRest",
     "Perceptron",
@@ -210,6 +214,7 @@ __all__ = [
     "lasso_path",
     "load",
     "merge",
+    "mixtures",
     "preprocessing",
     "save",
     "scan",

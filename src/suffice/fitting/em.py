@@ -140,27 +140,34 @@ class Ascent(NamedTuple):
         How far the last step moved the parameters.
     unit : float, or None
         What changes are divided by.
+    first : int
+        The first objective that others can be compared with: a start may know less than what
+        follows, or have another prior.
     """
 
     objectives: list[float]
     solution: Certificate | None = None
     moved: float = 0.0
     unit: float | None = None
+    first: int = 1
 
     @property
     def change(self) -> float:
         """The change of the objective by the last step whose end is known."""
-        # The start may know less than what follows, or have another prior.
-        if len(self.objectives) < 3 or not np.isfinite(self.objectives[-1]):
+        if len(self.objectives) < self.first + 2 or not np.isfinite(self.objectives[-1]):
             return np.inf
         before, after = self.objectives[-2:]
         return abs(after - before) / (self.unit or max(abs(after), 1e-300))
 
     @property
     def largest_rise(self) -> float:
-        """By which share of itself the objective rose in a step, 0 if in none."""
+        """By which share of itself the objective rose in a step, 0 if in none.
+
+        Of an objective near 0, a sum over many rows, by which share of its unit.
+        """
+        found = np.asarray(self.objectives[self.first :])
         with np.errstate(invalid="ignore"):  # of values that are infinite
-            rises = np.diff(self.objectives[1:]) / np.maximum(np.abs(self.objectives[2:]), 1e-300)
+            rises = np.diff(found) / np.maximum(np.abs(found[1:]), self.unit or 1e-300)
         return float(rises[~np.isnan(rises)].max(initial=0.0))
 
     def settled(self, tol: float) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -128,8 +129,7 @@ class MixtureModel(Estimator):
     def _log_prior(self, components: Any, weights: Floats) -> float:
         """log p(θ), up to a constant."""
         pseudo = self._pseudo_rows()
-        with np.errstate(divide="ignore"):
-            return float(np.sum(np.where(pseudo > 0, pseudo * np.log(weights), 0.0)))
+        return float(xlogy(pseudo, weights).sum())
 
     # --- fitting --------------------------------------------------------------------------
 
@@ -154,16 +154,19 @@ class MixtureModel(Estimator):
 
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
         if self.unlabelled is None:
-            return super()._training_source(X, None, sample_weight, reset)
+            return self._table_source(X, None, sample_weight, reset)
         found = None if isinstance(X, Source) else with_filled(y, self.unlabelled)
-        source: Any = super()._training_source(
-            X, y if found is None else found[0], sample_weight, reset
-        )
+        target = y if found is None else found[0]
+        source: Any = self._table_source(X, target, sample_weight, reset)
         if not source.has_target:
             raise ValueError("unlabelled marks rows of a target: pass y, or scan(…, target=…)")
         if found is not None:
             source.y = found[1]
         return source
+
+    def _table_source(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Source:
+        """Rows to learn from, whatever cells they have."""
+        return super()._training_source(X, y, sample_weight, reset)
 
     def _passes(self, source: Source) -> Passes:
         self._held(), self._pseudo_rows()  # what is wrong is told before rows are read
