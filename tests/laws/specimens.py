@@ -538,7 +538,8 @@ def curvature_specimens() -> Iterator[Specimen]:
 def soft_moments(block: Rows) -> SoftMoments:
     """Two components: one sees rows as they are, the other half as often and from the point 1."""
     weight = np.ones(len(block)) if block.weight is None else block.weight
-    coordinates = np.stack([block.Z, block.Z - 1.0], axis=1)
+    there = weight > 0
+    coordinates, weight = np.stack([block.Z, block.Z - 1.0], axis=1)[there], weight[there]
     return SoftMoments.summarize(coordinates, np.stack([weight, 0.5 * weight]))
 
 
@@ -631,7 +632,7 @@ SPECIMENS = [
         statistic=SoftMoments,
         rows=integer_rows(),
         summarize=soft_moments,
-        zero=lambda d: SoftMoments(np.zeros(2), np.zeros((2, d)), np.zeros((2, d, d))),
+        zero=lambda d: SoftMoments.zero(2, d),
         agree=assert_identical,
     ),
     Specimen(

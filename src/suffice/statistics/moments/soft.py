@@ -47,6 +47,12 @@ class SoftMoments:
     second: Array
 
     @classmethod
+    def zero(cls, n_components: int, n_columns: int) -> SoftMoments:
+        """The moments of no rows, with the whole second moments."""
+        shape = (n_components, n_columns)
+        return cls(np.zeros(n_components), np.zeros(shape), np.zeros((*shape, n_columns)))
+
+    @classmethod
     def summarize(cls, coordinates: Array, shares: Array) -> SoftMoments:
         """The moments of a few rows, with the whole second moments.
 
