@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks import (
     bayesian,
+    clustering,
     conditioning,
     correlated,
     decomposition,
@@ -31,6 +32,8 @@ from benchmarks import (
     least_squares,
     local,
     logistic,
+    mixture_growth,
+    mixtures,
     naive_bayes,
     neighbors,
     on_factors,
@@ -64,6 +67,8 @@ ROWS: tuple[Row, ...] = (
     *glm.ROWS,
     *inference.ROWS,
     *decomposition.ROWS,
+    *clustering.ROWS,
+    *mixtures.ROWS,
     *conditioning.ROWS,
     *correlated.ROWS,
     *on_factors.ROWS,
@@ -72,6 +77,7 @@ ROWS: tuple[Row, ...] = (
     digits.ROW,
     growth.ROW,
     tree_growth.ROW,
+    mixture_growth.ROW,
     starts.ROW,
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")

@@ -1,4 +1,4 @@
-"""Run scikit-learn's test files for trees, forests, bagging and factor analysis on ours.
+"""Run scikit-learn's test files for the models that we have too on ours.
 
 python -m peers [names of files, such as test_forest.py] [options of pytest]
 """
@@ -16,6 +16,9 @@ FILES = (
     FOLDER / "ensemble" / "tests" / "test_forest.py",
     FOLDER / "ensemble" / "tests" / "test_bagging.py",
     FOLDER / "decomposition" / "tests" / "test_factor_analysis.py",
+    FOLDER / "cluster" / "tests" / "test_k_means.py",
+    FOLDER / "mixture" / "tests" / "test_gaussian_mixture.py",
+    FOLDER / "mixture" / "tests" / "test_mixture.py",
 )
 SETTINGS = Path(__file__).with_name("pytest.ini")
 

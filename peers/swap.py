@@ -1,43 +1,50 @@
-"""A plugin for pytest: scikit-learn's test files for trees, ensembles and factors, on ours.
+"""A plugin for pytest: scikit-learn's test files for models that we have too, on ours.
 
 The files are those of the installed scikit-learn, as they are.  Before they are imported, the
-names of its classes in `sklearn.tree`, `sklearn.ensemble` and `sklearn.decomposition` become ours,
-so that whatever a file makes of them (dictionaries, parameters of tests) is ours as well.
-`peers.trees`, `peers.forests`, `peers.bagging` and `peers.decomposition` list the tests that are
-left out and those that fail, with the reason for each; a test that is listed as failing and passes
-is reported as a failure.
+names of its classes become ours, so that whatever a file makes of them (dictionaries, parameters of
+tests) is ours as well.  The modules in `LISTS` list the tests that are left out and those that
+fail, with the reason for each; a test that is listed as failing and passes is reported as a
+failure.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import re
 from collections.abc import Generator, Sequence
 from typing import Any
 
 import pytest
-import sklearn.decomposition
 import sklearn.ensemble  # before the swap: what it makes itself grows scikit-learn's own trees
 import sklearn.tree
 from sklearn.tree import _export as exporters
 
 import suffice
-from peers import bagging, decomposition, forests, trees
+from peers import bagging, decomposition, forests, k_means, mixtures, trees
 from peers.lines import Line
 
 TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor")
-ENSEMBLES = (
-    "RandomForestClassifier",
-    "RandomForestRegressor",
-    "ExtraTreesClassifier",
-    "ExtraTreesRegressor",
-    "BaggingClassifier",
-    "BaggingRegressor",
-)
+OTHERS = {
+    "sklearn.cluster": ("KMeans",),
+    "sklearn.decomposition": ("FactorAnalysis",),
+    "sklearn.ensemble": (
+        "RandomForestClassifier",
+        "RandomForestRegressor",
+        "ExtraTreesClassifier",
+        "ExtraTreesRegressor",
+        "BaggingClassifier",
+        "BaggingRegressor",
+    ),
+    "sklearn.mixture": ("GaussianMixture",),
+}
 LISTS = {
     "test_forest.py": forests,
     "test_bagging.py": bagging,
     "test_factor_analysis.py": decomposition,
+    "test_gaussian_mixture.py": mixtures,
+    "test_k_means.py": k_means,
+    "test_mixture.py": mixtures,
 }
 """By the name of the test file; the others are about trees."""
 
@@ -58,9 +65,9 @@ def with_splitter(ours: type) -> type:
 
 def swap() -> None:
     """Ours in place of scikit-learn's, and its exporters made to take them."""
-    sklearn.decomposition.FactorAnalysis = suffice.FactorAnalysis
-    for name in ENSEMBLES:
-        setattr(sklearn.ensemble, name, getattr(suffice, name))
+    for module, names in OTHERS.items():
+        for name in names:
+            setattr(importlib.import_module(module), name, getattr(suffice, name))
     for name in TREES:
         theirs = getattr(sklearn.tree, name)
         swapped = with_splitter(getattr(suffice, name))

@@ -405,7 +405,7 @@ def excused(model: Any) -> dict[str, str]:
     if type(model).__name__ not in draws:
         return {}
     checks = ["check_sample_weight_equivalence_on_dense_data"]
-    if type(model).__name__ == "KMeans":
+    if type(model).__name__ in {"KMeans", "BaggingRegressor"}:
         checks += ["check_sample_weight_equivalence_on_sparse_data"]
     return dict.fromkeys(checks, "other rows, other draws")
 
@@ -483,9 +483,11 @@ def test_files_are_refused(entry, small, tmp_path):
 def test_a_weight_is_a_number_of_repetitions(entry, data):
     weight = np.random.default_rng(1).integers(1, 4, size=len(data))
     repeated = data[np.repeat(np.arange(len(data)), weight)]
+    # The covariance of fewer rows than columns and 1e-6 on its diagonal has a condition of 1e6.
+    loses = entry.name == "GaussianMixture" and data.X.shape[0] < data.X.shape[1]
     for model in variants(entry):
         weighted = data.fit(copy.deepcopy(model), weight)
-        close(weighted, repeated.fit(model), 1e-12)
+        close(weighted, repeated.fit(model), 1e-10 if loses else 1e-12)
 
 
 @those("weights")
@@ -561,7 +563,8 @@ def _never_made_dense(monkeypatch):
 @pytest.mark.usefixtures("_never_made_dense")
 def test_sparse_rows_stay_sparse(entry, kind):
     shapes = SPARSE_KEPT if entry.name in KEEPS_ROWS else SPARSE
-    shape = (SPARSE_CELLS if entry.name in DRAWS_ROWS else shapes)[kind]
+    by_cells = DRAWS_ROWS | {"DecisionTreeClassifier", "DecisionTreeRegressor"}
+    shape = (SPARSE_CELLS if entry.name in by_cells else shapes)[kind]
     data = sparse_data(shape, entry)
     table = np.zeros(shape)
     entries = data.X.tocoo()

@@ -181,6 +181,7 @@ __all__ = [
     "GeneralizedLinearModel",
     "GridSearchCV",
     "ID3Classifier",
+    "KMeans",
     "KNeighborsClassifier",
     "KNeighborsDensity",
     "KNeighborsRegressor",

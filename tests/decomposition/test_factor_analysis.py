@@ -319,6 +319,19 @@ def test_units_do_not_matter():
     assert behind.score(X * unit) == pytest.approx(whole + np.log(X.std(axis=0)).sum())
 
 
+@pytest.mark.parametrize("rotation", ["varimax", "quartimax", "promax"])
+@pytest.mark.parametrize("k", [2, 6])
+def test_no_rotation_changes_the_covariance(rotation, k):
+    """Not even one of loadings in units far apart."""
+    X = made_of_factors(300, 6, 2) * 10.0 ** np.array([-6, 6, 0, 3, -3, 1])
+    plain, turned = FactorAnalysis(k).fit(X), FactorAnalysis(k, rotation=rotation).fit(X)
+    unit = np.outer(X.std(axis=0), X.std(axis=0))
+    np.testing.assert_allclose(
+        turned.get_covariance() / unit, plain.get_covariance() / unit, atol=1e-10
+    )
+    assert turned.score(X) == pytest.approx(plain.score(X), abs=1e-8)
+
+
 # --- degenerate data -----------------------------------------------------------------------
 
 

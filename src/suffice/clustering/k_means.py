@@ -43,22 +43,24 @@ from suffice.clustering.lloyd.centres import (
     squares_to,
 )
 from suffice.clustering.lloyd.held import HeldRows
-from suffice.clustering.lloyd.passes import Clustering, Frame, lloyd
+from suffice.clustering.lloyd.passes import Clustering, LocationScale, lloyd
 from suffice.clustering.lloyd.reading import read
 from suffice.clustering.lloyd.streamed import StreamedRows
 from suffice.clustering.starts.seeding import Start, start_from
+from suffice.engines.passes import map_rows
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.clustering import Clusterer
 from suffice.fitting.estimator import Estimator, callers_level
 from suffice.fitting.requests import Found, Passes
 from suffice.fitting.transforming import SourceTransformer
-from suffice.sources import Block, MappedSource, Source
+from suffice.sources import Block, MappedSource, Source, as_source, block_rows
+from suffice.sources.finite import LARGEST, within_range
 from suffice.statistics.sums import Sums
 
 CLAIM = "each row belongs to its nearest centre, and each centre is the mean of its rows"
 
 
-class KMeans(Clusterer, ClassNamePrefixFeaturesOutMixin, SourceTransformer, Estimator):  # type: ignore[misc]
+class KMeans(Clusterer, ClassNamePrefixFeaturesOutMixin, SourceTransformer, Estimator):
     """Clusters around k means.
 
     Parameters
@@ -111,7 +113,7 @@ default="k-means++"
     >>> model.cluster_centers_[model.predict([[5.0, 3.4, 1.5, 0.2]])].round(3)
     array([[5.006, 3.428, 1.462, 0.246]])
     >>> round(model.inertia_, 3), model.certificate_.holds
-    (78.851, True)
+    (78.856, True)
     """
 
     cluster_centers_: Floats
@@ -199,7 +201,10 @@ default="k-means++"
         if self.n_init != "auto":
             given = not isinstance(self.init, str) and not callable(self.init)
             if given and self.n_init != 1:
-                message = f"an array of centres is one start: n_init={self.n_init} is not needed"
+                message = (
+                    "Explicit initial center position passed: performing only one init in KMeans "
+                    f"instead of n_init={self.n_init}."
+                )
                 warnings.warn(message, RuntimeWarning, stacklevel=callers_level())
                 return 1
             return int(self.n_init)
@@ -209,24 +214,24 @@ default="k-means++"
         return isinstance(self.init, str) and self.init == name
 
     def _start(
-        self, source: Source, rows: HeldRows | StreamedRows, frame: Frame, random: Any
+        self, source: Source, rows: HeldRows | StreamedRows, frame: LocationScale, random: Any
     ) -> Start:
         """Centres to begin with, checked."""
         given: Any = self.init
         if isinstance(given, str) or callable(given):
             given = yield from start_from(source, rows, frame, given, self.n_clusters, random)
         centres = np.array(given, dtype=np.float64)
-        if centres.shape != (self.n_clusters, source.n_columns):
-            raise ValueError(
-                f"The shape of the initial centers {centres.shape} does not match the number of "
-                f"clusters {self.n_clusters} and the number of features {source.n_columns}."
-            )
-        if not np.isfinite(centres).all():
-            raise ValueError("init holds a value that is not finite")
+        shape = f"The shape of the initial centers {centres.shape} does not match the number of"
+        if centres.ndim != 2 or len(centres) != self.n_clusters:
+            raise ValueError(f"{shape} clusters {self.n_clusters}.")
+        if centres.shape[1] != source.n_columns:
+            raise ValueError(f"{shape} features of the data {source.n_columns}.")
+        if not within_range(centres):
+            raise ValueError(f"init holds a value that is not finite, or beyond {LARGEST:g}")
         return as_rows(centres, self._unit)
 
     def _proof(self, found: Clustering) -> Certificate:
-        clusters = len(np.unique(found.labels))
+        clusters = found.clusters
         end = "labels repeat" if found.stable else "the centres hardly move any more"
         path = f"Lloyd's algorithm: {end}"
         notes: tuple[str, ...] = ()
@@ -234,18 +239,15 @@ default="k-means++"
             path = "Lloyd's algorithm, not at its end"
             notes = (f"increase max_iter (now {self.max_iter}), or scale the columns",)
         if clusters < self.n_clusters:
-            notes += (f"{clusters} clusters have rows: there may be no more different rows",)
-        measures = {"shift": found.shift, "iterations": found.n_iter, "clusters": clusters}
-        return Certificate(found.converged, CLAIM, path, measures, notes)
-
-    def _warn_unless_proved(self) -> None:
-        super()._warn_unless_proved()
-        if self.certificate_.clusters < self.n_clusters:
             message = (
-                f"Number of distinct clusters ({int(self.certificate_.clusters)}) found smaller "
-                f"than n_clusters ({self.n_clusters}). Possibly due to duplicate points in X."
+                f"Number of distinct clusters ({clusters}) found smaller than n_clusters "
+                f"({self.n_clusters}). Possibly due to duplicate points in X."
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=callers_level())
+            notes += (f"{clusters} clusters have rows: there may be no more different rows",)
+        measures = {"shift": found.shift, "iterations": found.n_iter, "clusters": clusters}
+        claim = CLAIM if found.stable else f"{CLAIM}, to within the tolerance"
+        return Certificate(found.converged, claim, path, measures, notes)
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be a fitted model."""
@@ -255,9 +257,18 @@ default="k-means++"
     # --- rows to answer for ---------------------------------------------------------------
 
     def _assigned(self, rows: Any) -> Labels:
-        return CentreTable.alone(self.cluster_centers_).nearest(as_rows(rows, self._unit))
+        table = CentreTable.alone(self.cluster_centers_)
+        return self._in_blocks(rows, lambda some: table.nearest(as_rows(some, self._unit)))
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def _in_blocks(self, rows: Any, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+        """A function of many rows in memory on all threads."""
+        if not isinstance(rows, np.ndarray) or len(rows) <= block_rows(rows.shape[1]):
+            return function(rows)
+        return map_rows(as_source(rows), lambda block: function(block.X), self._n_jobs())
+
+    def fit_transform(  # type: ignore[override]
+        self, X: Any, y: Any = None, sample_weight: Any = None
+    ) -> Any:
         """Fit, and tell how far the rows are from the centres.
 
         Parameters
@@ -286,12 +297,12 @@ default="k-means++"
         check_is_fitted(self)
         measure = partial(_distances, centres=self.cluster_centers_, unit=self._unit)
         if not isinstance(X, Source):
-            return _wrap_data_with_container("transform", self._apply_in_dtype(X, measure), X, self)
+            in_blocks = partial(self._in_blocks, function=measure)
+            found = self._apply_in_dtype(X, in_blocks)
+            return _wrap_data_with_container("transform", found, X, self)
         self._check_names(X)
         labels = [str(name) for name in self.get_feature_names_out()]
-        return MappedSource(
-            X, measure, len(labels), self._names_of_source(labels), labels=labels
-        )
+        return MappedSource(X, measure, len(labels), self._names_of_source(labels), labels=labels)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The inertia of rows, negative: the greater the better.
@@ -311,7 +322,7 @@ default="k-means++"
         cost = partial(_costs, centres=self.cluster_centers_, unit=self._unit)
         if not isinstance(X, Source):
             weight = self._checked_weight(sample_weight, X)
-            costs = self._apply(X, cost)
+            costs = self._apply(X, partial(self._in_blocks, function=cost))
             return -float(costs.sum() if weight is None else weight @ costs)
         if y is not None or sample_weight is not None:
             raise ValueError("a source brings its own weights: pass neither y nor sample_weight")

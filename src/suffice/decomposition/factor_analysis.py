@@ -75,7 +75,8 @@ class FactorAnalysis(LatentFactors):
         For the random starts of `n_init`.
     kaiser : bool, default=False
         Whether a rotation gives every column the same say, whatever its unit and noise, as R
-        does.  scikit-learn rotates the loadings in the columns' units.
+        does.  Otherwise varimax and quartimax turn the loadings in the columns' units, as
+        scikit-learn does, and promax those of columns of variance 1.
     min_uniqueness : float, default=0.005
         Lower bound of the noise, as a share of each column's variance.
     n_init : int, default=4

@@ -31,6 +31,7 @@ from suffice.ensembles.anomalies.held_out import (
     Integers,
     Mask,
     RowsInOrder,
+    check_rows,
     facts,
     fit_each_fold,
     fit_to,
@@ -44,7 +45,6 @@ from suffice.fitting.outliers import OutlierDetector
 from suffice.fitting.requests import Found, Pass, Passes, Request, needed
 from suffice.neighbors.kernel_density import KernelDensity
 from suffice.sources import Source
-from suffice.statistics.moments.full import NOTHING
 
 Floats = NDArray[np.float64]
 
@@ -193,7 +193,7 @@ class AnomalyDetector(OutlierDetector, Estimator):
         found: RowsInOrder = yield from needed(Pass("rows", partial(facts, **options)))
         weight, anomaly, hashed = found.joined()
         ordinary = (weight > 0) & ~anomaly
-        self._check_rows(weight, anomaly)
+        check_rows(weight, anomaly, self.anomaly_label)
         scores = yield from self._held_out_scores(model, source, way, ordinary, anomaly, hashed)
         learned = {"model_": model, "held_out_scores_": scores}
         if self.anomaly_label is None:
@@ -211,28 +211,6 @@ class AnomalyDetector(OutlierDetector, Estimator):
                 "held_out='folds' fits it several times"
             )
         return self.held_out
-
-    def _check_rows(self, weight: Floats, anomaly: Mask) -> None:
-        """Raise unless there are rows to learn from, and to hold out."""
-        if not weight.any():
-            raise ValueError(NOTHING)
-        ordinary = weight[~anomaly].sum()
-        if self.anomaly_label is not None and not anomaly.any():
-            raise ValueError(
-                f"no row has the label anomaly_label={self.anomaly_label!r}: without one there is "
-                "nothing to choose a threshold by; anomaly_label=None takes it from ordinary rows"
-            )
-        if not ordinary:
-            raise ValueError(
-                f"all rows have the label anomaly_label={self.anomaly_label!r}: the density is "
-                "learned from rows that have another"
-            )
-        if ordinary <= 1:
-            raise ValueError(
-                "AnomalyDetector needs at least two rows to learn from, to hold out one of them; "
-                f"there is only one sample, or a total weight of {ordinary:g}, where a weight "
-                "counts as so many rows"
-            )
 
     def _held_out_scores(
         self,

@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.bayes.dirichlet_categorical import DirichletCategorical
+from suffice.fitting.certificate import Certificate
 from suffice.fitting.density import log_likelihood
 from suffice.fitting.em import Ascent, ascended
 from suffice.fitting.estimator import Estimator
@@ -75,7 +76,7 @@ class MixtureModel(Estimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0.0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "em": [StrOptions({"soft", "hard"})],
@@ -189,15 +190,18 @@ class MixtureModel(Estimator):
         last = [a.objectives[-1] if a.objectives else np.inf for a in ascents]
         best = int(np.argmin(last))
         run, ascent = runs[best], ascents[best]
-        if ascent.solution is None:
+        if ascent.solution is not None:
+            proof = ascent.certificate(run)
+        elif self.max_iter == 0:
+            proof = Certificate(False, "where EM would start: max_iter=0", self._path, {})
+        else:
             raise ValueError("stopped before the first step of EM")
-        proof = ascent.certificate(run)
         bounds = [-objective / total for objective in ascent.objectives]
         learned = {
             "weights_": run.weights,
             "converged_": ascent.settled(self.tol),
             "n_iter_": len(ascent.objectives),
-            "lower_bound_": bounds[-1],
+            "lower_bound_": bounds[-1] if bounds else -np.inf,
             "lower_bounds_": bounds,
             **self._attributes(run.components),
         }

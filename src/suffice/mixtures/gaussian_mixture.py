@@ -34,10 +34,10 @@ from suffice.bayes.normal_inverse_wishart import NormalInverseWishart
 from suffice.fitting.density import DensityModel
 from suffice.fitting.requests import Pass, Request, needed
 from suffice.mixtures.base import LabelFunction, MixtureModel
-from suffice.mixtures.gaussian.components import Gaussians
+from suffice.mixtures.gaussian.components import GaussianComponents
 from suffice.mixtures.gaussian.given import given_factor, given_means, given_weights
 from suffice.mixtures.gaussian.maximisation import factored, log_prior, maximised
-from suffice.mixtures.gaussian.starts import Table, column_moments, first_moments, table_of
+from suffice.mixtures.gaussian.starts import RowSummary, column_moments, first_moments, table_of
 from suffice.sources import Source
 
 Floats = NDArray[np.float64]
@@ -46,7 +46,7 @@ STARTS = {"kmeans", "k-means++", "random", "random_from_data", "total_covariance
 
 
 class GaussianMixture(DensityModel, MixtureModel):
-    """A density that is a sum of Gaussians, and the groups of rows that it makes.
+    """A density that is a sum of GaussianComponents, and the groups of rows that it makes.
 
     Parameters
     ----------
@@ -189,18 +189,18 @@ default="kmeans"
             "the likelihoods exactly; with reg_covar=0, or a prior in its place, it is"
         )
 
-    def _log_prior(self, components: Gaussians, weights: Floats) -> float:
+    def _log_prior(self, components: GaussianComponents, weights: Floats) -> float:
         of_weights = super()._log_prior(components, weights)
         return of_weights + (0.0 if self.prior is None else log_prior(components, self.prior))
 
-    def _maximised(self, components: Gaussians, statistic: Any) -> tuple[Gaussians, float]:
-        return maximised(
-            components, statistic, self._spread, self.prior, self.reg_covar, self._held()
-        )
+    def _maximised(
+        self, components: GaussianComponents, statistic: Any
+    ) -> tuple[GaussianComponents, float]:
+        return maximised(components, statistic, self.prior, self.reg_covar, self._held())
 
     def _starts(
         self, source: Source, seeds: list[int], label: LabelFunction, n_classes: int
-    ) -> Generator[Request, Any, tuple[list[tuple[Gaussians, Floats]], float]]:
+    ) -> Generator[Request, Any, tuple[list[tuple[GaussianComponents, Floats]], float]]:
         found = yield from needed(Pass("columns", column_moments))
         table = table_of(found)
         if table.has_gaps and self.em == "hard":
@@ -212,16 +212,15 @@ default="kmeans"
             raise ValueError(
                 f"the prior is of {self.prior.columns} columns, the rows have {source.n_columns}"
             )
-        self._spread = table.spread
-        starts: list[tuple[Gaussians, Floats]] = []
+        starts: list[tuple[GaussianComponents, Floats]] = []
         for seed in seeds:
             start = yield from self._start(source, table, seed, label, n_classes)
             starts.append(start)
         return starts, table.total
 
     def _start(
-        self, source: Source, table: Table, seed: int, label: LabelFunction, n_classes: int
-    ) -> Generator[Request, Any, tuple[Gaussians, Floats]]:
+        self, source: Source, table: RowSummary, seed: int, label: LabelFunction, n_classes: int
+    ) -> Generator[Request, Any, tuple[GaussianComponents, Floats]]:
         kind, k, d = self.covariance_type, self.n_components, source.n_columns
         if self.warm_start and "means_" in vars(self):
             return self._warm(table)
@@ -234,22 +233,21 @@ default="kmeans"
             )
             if means is not None:
                 start = replace(start, means=means)
-            found, _ = maximised(start, moments, table.spread, self.prior, self.reg_covar)
+            found, _ = maximised(start, moments, self.prior, self.reg_covar)
             counts = moments.weight + 10 * np.finfo(np.float64).eps
             weights = counts / counts.sum() if weights is None else weights
             means = found.means if means is None else means
             factor = found.factor if factor is None else factor
-        return Gaussians(kind, means, factor, table.centre, table.has_gaps), weights
+        return table.components(kind, means, factor), weights
 
-    def _warm(self, table: Table) -> tuple[Gaussians, Floats]:
+    def _warm(self, table: RowSummary) -> tuple[GaussianComponents, Floats]:
         k, kind = self.n_components, self.covariance_type
         if self.means_.shape != (k, len(table.centre)):
             raise ValueError("warm_start goes on with the same number of components and columns")
         factor = factored(self.covariances_, kind)
-        found = Gaussians(kind, self.means_, factor, table.centre, table.has_gaps)
-        return found, self.weights_
+        return table.components(kind, self.means_, factor), self.weights_
 
-    def _attributes(self, components: Gaussians) -> dict[str, Any]:
+    def _attributes(self, components: GaussianComponents) -> dict[str, Any]:
         inverse = components.inverse
         precisions = np.square(inverse)
         if components.kind in ("full", "tied"):
@@ -264,10 +262,11 @@ default="kmeans"
 
     # --- what is learned ------------------------------------------------------------------
 
-    def _components(self) -> Gaussians:
+    def _components(self) -> GaussianComponents:
         kind = self.covariance_type
         factor = factored(self.covariances_, kind)
-        return Gaussians(kind, self.means_, factor, self.means_.mean(axis=0))
+        centre = self.means_.mean(axis=0)
+        return GaussianComponents(kind, self.means_, factor, centre, np.zeros_like(centre))
 
     def _component_parameters(self) -> int:
         k, d = self.means_.shape

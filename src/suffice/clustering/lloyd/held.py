@@ -15,6 +15,7 @@ from suffice.clustering.lloyd.centres import (
     Labels,
     Singles,
     as_rows,
+    distances_to,
     squares_to,
     tile_rows,
 )
@@ -122,12 +123,13 @@ class Motion:
             last, largest = np.argsort(moves, kind="stable")[-2:]
             others[:] = moves[largest]
             others[largest] = moves[last]
-            for c in range(k):
-                squares = np.square(now - now[c]).sum(axis=1)
-                squares[c] = np.inf
-                halves[c] = 0.5 * np.sqrt(squares.min()) * table.scale
+            squares = distances_to(now, now)
+            np.fill_diagonal(squares, np.inf)
+            halves = 0.5 * np.sqrt(squares.min(axis=1)) * table.scale
         up, down = 1 + 2.0**-22, 1 - 2.0**-22
-        return cls(*(part.astype(np.float32) for part in (moves * up, others * up, halves * down)))
+        with np.errstate(over="ignore"):  # infinity says as much
+            rounded = (moves * up, others * up, halves * down)
+            return cls(*(part.astype(np.float32) for part in rounded))
 
 
 def assigned(shard: Shard, table: CentreTable, motion: Motion | None) -> tuple[RowState, Sums]:
@@ -143,18 +145,14 @@ def assigned(shard: Shard, table: CentreTable, motion: Motion | None) -> tuple[R
     changed = 0
     for chosen, packed, squares in _tiles(X, state, table, rows):
         nearest = table.compare(X, chosen, packed, squares, state.bounds)
-        changed += regroup(
-            X, weight, chosen, nearest, state.labels, state.high, state.low
-        )
+        changed += regroup(X, weight, chosen, nearest, state.labels, state.high, state.low)
     return state, Sums((state.high.copy(), state.low.copy(), np.array(float(changed))))
 
 
 def _doubtful(X: Floats, state: RowState, table: CentreTable, motion: Motion) -> Any:
     """The rows that may have another nearest centre; None where they are too many to choose."""
     rows = np.empty(len(X), np.int64)
-    count = in_doubt(
-        state.labels, motion.moves, motion.others, motion.halves, state.bounds, rows
-    )
+    count = in_doubt(state.labels, motion.moves, motion.others, motion.halves, state.bounds, rows)
     if table.centres.size >= WORTH_MEASURING:
         count = still_in_doubt(
             X, table.centres, state.labels, table.scale, motion.halves, state.bounds, rows, count
@@ -181,9 +179,7 @@ def _tiles(X: Floats, state: RowState, table: CentreTable, rows: Any) -> Any:
         yield chosen, packed, squares[:m]
 
 
-def finished(
-    shard: Shard, table: CentreTable, motion: Motion | None
-) -> tuple[RowState, Sums]:
+def finished(shard: Shard, table: CentreTable, motion: Motion | None) -> tuple[RowState, Sums]:
     """A last assignment, with the squared distances that are left."""
     state, sums = assigned(shard, table, motion)
     squares = squares_to(shard.columns["X"], table.centres, state.labels)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from suffice.statistics.sums import Sums
 
 
 @dataclass(frozen=True)
-class Frame:
+class LocationScale:
     """Where the rows lie.
 
     Attributes
@@ -50,7 +51,7 @@ class Frame:
     unit: bool
 
     @classmethod
-    def of(cls, centre: Floats, weight: float, squares: Floats, unit: bool) -> Frame:
+    def of(cls, centre: Floats, weight: float, squares: Floats, unit: bool) -> LocationScale:
         """From the weight of the rows and the sums of squares about a centre."""
         variances = squares / weight
         scale = scale_for(float(np.sqrt(variances.max())))
@@ -98,6 +99,8 @@ class Clustering(NamedTuple):
         Whether the tolerance was met.
     shift : float
         How far the centre that is farthest from the mean of its rows is from it.
+    clusters : int
+        How many of them have rows.
     """
 
     centres: Floats
@@ -107,6 +110,7 @@ class Clustering(NamedTuple):
     stable: bool
     within: bool
     shift: float
+    clusters: int
 
     @property
     def converged(self) -> bool:
@@ -115,14 +119,14 @@ class Clustering(NamedTuple):
 
 
 def lloyd(
-    rows: HeldRows | StreamedRows, frame: Frame, start: Floats, max_iter: int, tol: float
+    rows: HeldRows | StreamedRows, frame: LocationScale, start: Floats, max_iter: int, tol: float
 ) -> Generator[Request, Any, Clustering]:
     """Go from some centres to a fixed point; a generator that a fit can `yield from`.
 
     Parameters
     ----------
     rows : HeldRows or StreamedRows
-    frame : Frame
+    frame : LocationScale
     start : array of shape (clusters, columns)
     max_iter : int
     tol : float
@@ -133,11 +137,9 @@ def lloyd(
     stable = within = False
     n_iter = 0
     try:
-        for n_iter in range(1, max_iter + 1):  # noqa: B007
+        for n_iter in range(1, max_iter + 1):
             table = frame.table(centres)
-            sums = yield rows.assign(
-                table, motion, lambda sums, at=centres: frame.inertia(sums, at)
-            )
+            sums = yield rows.assign(table, motion, partial(frame.inertia, centres=centres))
             total = sums.values[0] + sums.values[1]
             empty = int((~(total[:, -1] > 0)).sum())
             if empty:
@@ -146,7 +148,7 @@ def lloyd(
             before, centres = centres, frame.means(total, centres)
             motion = _motion(rows, before, frame.table(centres))
             shift = float(np.square(centres - before).sum())
-            stable = n_iter > 1 and not sums.values[2] or shift == 0.0
+            stable = (n_iter > 1 and not sums.values[2]) or shift == 0.0
             within = shift <= tol * frame.variance
             if stable or within:
                 break
@@ -158,12 +160,11 @@ def lloyd(
     means = frame.means(high + low, centres)
     left = float(np.sqrt(np.square(means - centres).sum(axis=1)).max())
     fixed = stable and not (isinstance(rows, HeldRows) and changed)
+    clusters = int((high[:, -1] > 0).sum())
     return Clustering(
-        centres, rows.labels(last), float(inertia), n_iter, bool(fixed), within, left
+        centres, rows.labels(last), float(inertia), n_iter, bool(fixed), within, left, clusters
     )
 
 
-def _motion(
-    rows: HeldRows | StreamedRows, before: Floats, table: CentreTable
-) -> Motion | None:
+def _motion(rows: HeldRows | StreamedRows, before: Floats, table: CentreTable) -> Motion | None:
     return Motion.of(before, table) if isinstance(rows, HeldRows) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from scipy.sparse import issparse
 
 from suffice.clustering.lloyd.centres import as_rows
 from suffice.clustering.lloyd.held import HeldRows, plain_rows, unit_rows
-from suffice.clustering.lloyd.passes import Frame
+from suffice.clustering.lloyd.passes import LocationScale
 from suffice.clustering.lloyd.streamed import StreamedRows
 from suffice.fitting.requests import Keep, Pass, Request, needed
 from suffice.sources import Block, FileSource, Source
@@ -36,7 +37,7 @@ def is_kept(source: Source) -> bool:
 
 def read(
     source: Source, unit: bool = False
-) -> Generator[Request, Any, tuple[HeldRows | StreamedRows, Frame, int]]:
+) -> Generator[Request, Any, tuple[HeldRows | StreamedRows, LocationScale, int]]:
     """Rows as `lloyd` takes them, where they lie, and how many have a weight.
 
     Parameters
@@ -49,12 +50,14 @@ def read(
     if isinstance(found, Sums):
         count, weight, total, squares = found.values
         centre = np.zeros(source.n_columns)  # subtracting anything would fill the matrix
-        frame = Frame.of(centre, max(float(weight), 1e-300), squares, unit)
+        frame = LocationScale.of(centre, max(float(weight), 1e-300), squares, unit)
         spread = np.maximum(squares / weight - np.square(total / weight), 0.0)
-        frame = Frame(centre, frame.scale, float(spread.mean()), frame.scatter, unit)
+        frame = LocationScale(centre, frame.scale, float(spread.mean()), frame.scatter, unit)
     else:
         count, weight = found.count[0], found.weight.hi[0]
-        frame = Frame.of(found.mean.round(), max(float(weight), 1e-300), found.scatter, unit)
+        frame = LocationScale.of(
+            found.mean.round(), max(float(weight), 1e-300), found.scatter, unit
+        )
     if not count:
         raise ValueError(NOTHING)
     if not is_kept(source):
@@ -65,7 +68,7 @@ def read(
 
 def _columns(block: Block, unit: bool) -> ColumnMoments | Sums:
     """Mean and squares of the columns."""
-    if first_non_finite(block) is not None:
+    if first_non_finite(replace(block, y=None)) is not None:  # the target is not looked at
         raise FloatingPointError("a value that is not finite, or too large")
     X = as_rows(block.X, unit)
     if not issparse(X):

@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 
 from suffice.clustering.lloyd.centres import Floats, as_rows, distances_to, slack_of
 from suffice.clustering.lloyd.held import ALWAYS, HeldRows, RowState, plain_rows
-from suffice.clustering.lloyd.passes import Frame
+from suffice.clustering.lloyd.passes import LocationScale
 from suffice.clustering.lloyd.streamed import StreamedRows
 from suffice.engines.gather import Rows
 from suffice.engines.sweep import Shard
@@ -36,14 +36,14 @@ Start = Generator[Request, Any, Floats]
 
 
 def k_means_plus_plus(
-    rows: HeldRows, frame: Frame, k: int, random: np.random.RandomState
+    rows: HeldRows, frame: LocationScale, k: int, random: np.random.RandomState
 ) -> Start:
     """Centres by k-means++; a generator that a fit can `yield from`.
 
     Parameters
     ----------
     rows : HeldRows
-    frame : Frame
+    frame : LocationScale
     k : int
         How many; no more than there are rows.
     random : RandomState
@@ -56,10 +56,8 @@ def k_means_plus_plus(
     trials = 2 + int(np.log(k))
     chosen: list[Floats] = []
     for shard in rows.shards:
-        weight = shard.weight
-        total = float(shard.n_rows if weight is None else weight.sum())
         if shard.own is not None:
-            shard.own.least, shard.own.total = np.empty(0, np.float32), total
+            shard.own.least = np.empty(0, np.float32)
     candidates = _drawn(rows, random, 1, first=True)
     while True:
         step = partial(_tried, frame=frame, k=k, candidates=candidates)
@@ -77,7 +75,7 @@ def k_means_plus_plus(
     return np.array(chosen)
 
 
-def _tried(shard: Shard, frame: Frame, k: int, candidates: Floats) -> tuple[RowState, Sums]:
+def _tried(shard: Shard, frame: LocationScale, k: int, candidates: Floats) -> tuple[RowState, Sums]:
     """What each candidate would leave of the inertia."""
     X = shard.columns["X"]
     state: RowState = shard.own or RowState.of(X, frame.centre, frame.scale, k)
@@ -135,9 +133,7 @@ def _place(ends: Floats, at: float) -> int:
     return min(int(np.searchsorted(ends, at, side="right")), last)
 
 
-def random_rows(
-    n_rows: int, weight: Floats | None, k: int, random: np.random.RandomState
-) -> Any:
+def random_rows(n_rows: int, weight: Floats | None, k: int, random: np.random.RandomState) -> Any:
     """The numbers of k different rows, drawn by their weights."""
     chances = None if weight is None else weight / weight.sum()
     return random.choice(n_rows, size=k, replace=False, p=chances)
@@ -146,7 +142,8 @@ def random_rows(
 def plus_plus_of_csr(X: Any, weight: Floats | None, k: int, random: Any) -> Floats:
     """Centres by k-means++ from a CSR matrix."""
     weight = np.ones(X.shape[0]) if weight is None else weight
-    trials, chosen = 2 + int(np.log(k)), []
+    trials = 2 + int(np.log(k))
+    chosen: list[Floats] = []
     least, count = np.ones(X.shape[0]), 1
     while True:
         chances = weight * least
@@ -166,7 +163,7 @@ def plus_plus_of_csr(X: Any, weight: Floats | None, k: int, random: Any) -> Floa
 def start_from(
     source: Source,
     rows: HeldRows | StreamedRows,
-    frame: Frame,
+    frame: LocationScale,
     init: str | Callable[..., Any],
     k: int,
     random: np.random.RandomState,
@@ -183,10 +180,9 @@ def start_from(
     k : int
     random : RandomState
     """
-    held = isinstance(rows, HeldRows)
-    if init == "k-means++" and held:
+    if init == "k-means++" and isinstance(rows, HeldRows):
         return (yield from k_means_plus_plus(rows, frame, k, random))
-    sample: Rows = yield from needed(_gathered(source, held, random))
+    sample: Rows = yield from needed(_gathered(source, isinstance(rows, HeldRows), random))
     X = as_rows(sample.X, frame.unit)
     if callable(init):
         return init(X, k, random_state=random)

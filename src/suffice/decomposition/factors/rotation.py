@@ -77,7 +77,7 @@ def rotated(
     loadings : array of shape (columns, factors)
         Of columns of variance 1.
     deviation : array of shape (columns,)
-        The columns' units: without `kaiser`, what is rotated are loadings in these.
+        The columns' units: without `kaiser`, an orthogonal rotation is one of loadings in these.
     method : {"varimax", "quartimax", "promax"} or None
     kaiser : bool
 
@@ -92,7 +92,8 @@ def rotated(
         return loadings * _signs(loadings), np.eye(k)
     there = np.flatnonzero(np.square(loadings).sum(axis=0) > 0)  # factors that explain something
     some = loadings[:, there]
-    units = some if kaiser else some * (deviation / deviation.max())[:, None]
+    free_of_units = kaiser or method == "promax"
+    units = some if free_of_units else some * (deviation / deviation.max())[:, None]
     T = promax(units, kaiser) if method == "promax" else orthogonal_rotation(units, method, kaiser)
     turned, correlation = np.zeros_like(loadings), np.eye(k)
     turned[:, there] = some @ T

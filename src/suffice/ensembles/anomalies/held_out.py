@@ -30,6 +30,7 @@ from suffice.numerics.row_hashes import row_hashes
 from suffice.sources import Block, Source
 from suffice.sources.derived.subset import SubsetSource
 from suffice.sources.finite import NotFinite, first_non_finite
+from suffice.statistics.moments.full import NOTHING
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -77,6 +78,29 @@ def facts(block: Block, anomaly_label: Any, hashes: bool, missing: bool) -> Rows
         anomaly = equal if equal.shape == (n,) else anomaly  # a label of another type is no row's
     hashed = row_hashes(block.X) if hashes else np.zeros(n, np.uint64)
     return RowsInOrder(((block.start, (weight, anomaly & (weight > 0), hashed)),))
+
+
+def check_rows(weight: Floats, anomaly: Mask, anomaly_label: Any) -> None:
+    """Raise unless there are rows to learn from, and to hold out."""
+    if not weight.any():
+        raise ValueError(NOTHING)
+    ordinary = weight[~anomaly].sum()
+    if anomaly_label is not None and not anomaly.any():
+        raise ValueError(
+            f"no row has the label anomaly_label={anomaly_label!r}: without one there is "
+            "nothing to choose a threshold by; anomaly_label=None takes it from ordinary rows"
+        )
+    if not ordinary:
+        raise ValueError(
+            f"all rows have the label anomaly_label={anomaly_label!r}: the density is "
+            "learned from rows that have another"
+        )
+    if ordinary <= 1:
+        raise ValueError(
+            "AnomalyDetector needs at least two rows to learn from, to hold out one of them; "
+            f"there is only one sample, or a total weight of {ordinary:g}, where a weight "
+            "counts as so many rows"
+        )
 
 
 def fold_of(hashes: NDArray[np.uint64], folds: int) -> Integers:

@@ -10,9 +10,7 @@ from suffice.kernels.sums.double_double import two_sum
 
 
 @kernel
-def add_row(
-    X: Floats, i: int, weight: float, cluster: int, high: Floats, low: Floats
-) -> None:
+def add_row(X: Floats, i: int, weight: float, cluster: int, high: Floats, low: Floats) -> None:
     """Add a row to the sums of a cluster, and its weight and its number, 1 or −1."""
     d = X.shape[1]
     for j in range(d):
@@ -134,7 +132,6 @@ def potentials(
                     square += apart * apart
                 square *= scale * scale
             kept = np.float32(square)
-            kept = kept if kept < least[i] else least[i]
-            lesser[c, i] = kept
-            total += w * kept
+            lesser[c, i] = kept if kept < least[i] else least[i]
+            total += w * lesser[c, i]
         totals[c] += total

@@ -1,1 +1,1 @@
-"""Gaussians in a mixture: densities, the M step, missing cells, starts, pictures."""
+"""GaussianComponents in a mixture: densities, the M step, missing cells, starts, pictures."""

@@ -44,7 +44,7 @@ FAR = 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussians:
+class GaussianComponents:
     """Several Gaussians over the same columns.
 
     Attributes
@@ -54,8 +54,8 @@ class Gaussians:
     factor : float64 array
         L, of shape (components, columns, columns), (columns, columns), (components, columns) or
         (components,).
-    centre : float64 array of shape (columns,)
-        A point in the middle of the rows.
+    centre, spread : float64 arrays of shape (columns,)
+        A point in the middle of the rows, and the standard deviation of all of them.
     may_lack : bool
         Whether cells of rows may be missing.
     """
@@ -64,6 +64,7 @@ class Gaussians:
     means: Floats
     factor: Floats
     centre: Floats
+    spread: Floats
     may_lack: bool = True
 
     @property
@@ -142,11 +143,10 @@ class Gaussians:
         """
         if self.is_independent:
             return self._independent(X)
-        gaps = np.isnan(X).any(axis=1) if self.may_lack else None
-        if gaps is not None and gaps.any():
+        if self.may_lack and (missing := np.isnan(X)).any():
             from suffice.mixtures.gaussian.missing import with_gaps
 
-            return with_gaps(self, X, gaps)
+            return with_gaps(self, X, missing)
         return self._near(X) if self.kind == "tied" and self._is_near else self._whole(X)
 
     def _whole(self, X: Floats) -> tuple[Floats, Summarize]:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.bayes.normal_inverse_wishart import NormalInverseWishart
-from suffice.mixtures.gaussian.components import Gaussians, inverse_of
+from suffice.mixtures.gaussian.components import GaussianComponents, inverse_of
 from suffice.statistics.moments.soft import SoftMoments
 
 Floats = NDArray[np.float64]
@@ -37,22 +37,19 @@ COLLAPSED = 1e-11
 
 
 def maximised(
-    gaussians: Gaussians,
+    gaussians: GaussianComponents,
     moments: SoftMoments,
-    spread: Floats,
     prior: NormalInverseWishart | None = None,
     reg_covar: float = 0.0,
     hold: Collection[str] = (),
-) -> tuple[Gaussians, float]:
+) -> tuple[GaussianComponents, float]:
     """The next Gaussians, and how far they moved.
 
     Parameters
     ----------
-    gaussians : Gaussians
+    gaussians : GaussianComponents
         In whose coordinates the moments are.
     moments : SoftMoments
-    spread : array of shape (columns,)
-        Standard deviations of all rows.
     prior : NormalInverseWishart, optional
     reg_covar : float
         Added to the variances.
@@ -60,7 +57,7 @@ def maximised(
 
     Returns
     -------
-    Gaussians, and the largest move of a mean in standard deviations or of L⁻¹ Σ' L⁻ᵀ from I.
+    Components, and the largest move of a mean in standard deviations, or of L⁻¹ Σ' L⁻ᵀ from I.
     """
     weight = moments.weight
     there = weight > EMPTY * max(weight.sum(), 1e-300)
@@ -74,7 +71,7 @@ def maximised(
         centred = scatter(gaussians, moments, mean, step, prior, aim)
         divisor = divisors(gaussians, moments.weight, prior)
         factor = new_factor(gaussians, centred, divisor, there, reg_covar)
-        refuse_collapsed(replace(gaussians, factor=factor), spread, there)
+        refuse_collapsed(replace(gaussians, factor=factor), there)
     means = gaussians.means + np.einsum("cij,cj->ci", gaussians.factors(), step)
     new = replace(gaussians, means=means, factor=factor)
     turn = np.abs(turned(gaussians, new) - (1.0 if new.is_independent else np.eye(means.shape[1])))
@@ -83,7 +80,7 @@ def maximised(
 
 
 def steps(
-    gaussians: Gaussians, weight: Floats, mean: Floats, prior: NormalInverseWishart | None
+    gaussians: GaussianComponents, weight: Floats, mean: Floats, prior: NormalInverseWishart | None
 ) -> tuple[Floats, Floats]:
     """δ' and m' of each component."""
     if prior is None:
@@ -103,7 +100,7 @@ def shaped(matrices: Floats, kind: str) -> Floats:
 
 
 def scatter(
-    gaussians: Gaussians,
+    gaussians: GaussianComponents,
     moments: SoftMoments,
     mean: Floats,
     step: Floats,
@@ -131,7 +128,9 @@ def scatter(
     return found + outer(float(prior.kappa), step - aim) + psi
 
 
-def divisors(gaussians: Gaussians, weight: Floats, prior: NormalInverseWishart | None) -> Floats:
+def divisors(
+    gaussians: GaussianComponents, weight: Floats, prior: NormalInverseWishart | None
+) -> Floats:
     """What scatters are divided by."""
     k, d = gaussians.means.shape
     if gaussians.kind == "tied":
@@ -141,7 +140,11 @@ def divisors(gaussians: Gaussians, weight: Floats, prior: NormalInverseWishart |
 
 
 def new_factor(
-    gaussians: Gaussians, centred: Floats, divisor: Floats, there: NDArray[np.bool_], reg: float
+    gaussians: GaussianComponents,
+    centred: Floats,
+    divisor: Floats,
+    there: NDArray[np.bool_],
+    reg: float,
 ) -> Floats:
     """The factor of L (scatter / divisor) Lᵀ + reg I; a component without rows keeps its own."""
     kind, factor = gaussians.kind, gaussians.factor
@@ -163,9 +166,9 @@ def rooted(factor: Floats, ratio: Floats, reg: float, name: str) -> Floats:
     ratio = (ratio + ratio.T) / 2
     try:
         if reg == 0:
-            found: Floats = factor @ np.linalg.cholesky(ratio)
-            return found
-        return np.linalg.cholesky(factor @ ratio @ factor.T + reg * np.eye(len(ratio)))
+            return np.asarray(factor @ np.linalg.cholesky(ratio), np.float64)
+        whole = factor @ ratio @ factor.T + reg * np.eye(len(ratio))
+        return np.asarray(np.linalg.cholesky(whole), np.float64)
     except np.linalg.LinAlgError:
         raise ValueError(singular(name)) from None
 
@@ -178,9 +181,9 @@ def singular(name: str) -> str:
     )
 
 
-def refuse_collapsed(gaussians: Gaussians, spread: Floats, there: NDArray[np.bool_]) -> None:
+def refuse_collapsed(gaussians: GaussianComponents, there: NDArray[np.bool_]) -> None:
     """Raise where the spread of a component is nothing next to that of all rows."""
-    factor, kind = gaussians.factor, gaussians.kind
+    factor, kind, spread = gaussians.factor, gaussians.kind, gaussians.spread
     if kind == "spherical":
         width, least = factor, COLLAPSED * np.sqrt(np.mean(spread**2))
     else:
@@ -197,7 +200,7 @@ def refuse_collapsed(gaussians: Gaussians, spread: Floats, there: NDArray[np.boo
         raise ValueError(singular(f"the covariance of component {number}"))
 
 
-def turned(old: Gaussians, new: Gaussians) -> Floats:
+def turned(old: GaussianComponents, new: GaussianComponents) -> Floats:
     """L⁻¹ Σ' L⁻ᵀ: I where the covariance stayed."""
     if old.kind in ("diag", "spherical"):
         return np.square(new.factor / old.factor)
@@ -205,7 +208,7 @@ def turned(old: Gaussians, new: Gaussians) -> Floats:
     return product @ np.swapaxes(product, -1, -2)
 
 
-def log_prior(gaussians: Gaussians, prior: NormalInverseWishart) -> float:
+def log_prior(gaussians: GaussianComponents, prior: NormalInverseWishart) -> float:
     """log p(μ, Σ) of all components, up to a constant: the density of the whole prior at Σ."""
     d, inverse = gaussians.n_columns, gaussians.inverses()
     volume = -(gaussians.constant + 0.5 * d * np.log(2 * np.pi))  # log |L|
@@ -231,7 +234,7 @@ def factored(covariances: Floats, kind: str) -> Floats:
             raise ValueError("a variance is not positive")
         return np.sqrt(covariances)
     try:
-        return np.linalg.cholesky(covariances)
+        return np.asarray(np.linalg.cholesky(covariances), np.float64)
     except np.linalg.LinAlgError:
         raise ValueError("a covariance is not positive definite") from None
 

@@ -1,4 +1,4 @@
-"""Rows with missing cells, under Gaussians whose columns depend on each other.
+"""Rows with missing cells, under GaussianComponents whose columns depend on each other.
 
 A row whose cells o are there and m are not has the density N(x_o; μ_o, Σ_oo).  Of the others the
 component expects, given these,
@@ -21,25 +21,28 @@ from scipy.linalg import solve_triangular
 from suffice.statistics.moments.soft import SoftMoments
 
 if TYPE_CHECKING:
-    from suffice.mixtures.gaussian.components import Gaussians, Summarize
+    from suffice.mixtures.gaussian.components import GaussianComponents, Summarize
 
 Floats = NDArray[np.float64]
 LOG_2PI = float(np.log(2 * np.pi))
 
 
-def with_gaps(gaussians: Gaussians, X: Floats, gaps: NDArray[np.bool_]) -> tuple[Floats, Summarize]:
-    """`Gaussians.expected` where some rows, those of `gaps`, lack cells."""
+def with_gaps(
+    gaussians: GaussianComponents, X: Floats, missing: NDArray[np.bool_]
+) -> tuple[Floats, Summarize]:
+    """`GaussianComponents.expected` where some cells are missing."""
+    gaps = missing.any(axis=1)
     out = np.empty((gaussians.n_components, len(X)))
     groups: list[tuple[NDArray[np.intp], Summarize]] = []
     whole = np.flatnonzero(~gaps)
     if len(whole):
         out[:, whole], summarize = gaussians.expected(X[whole])
         groups.append((whole, summarize))
-    patterns, which = np.unique(np.isnan(X[gaps]), axis=0, return_inverse=True)
+    patterns, which = np.unique(missing[gaps], axis=0, return_inverse=True)
     rows = np.flatnonzero(gaps)
-    for number, missing in enumerate(patterns):
+    for number, absent in enumerate(patterns):
         here = rows[which.ravel() == number]
-        out[:, here], summarize = group_expected(gaussians, X[here], missing)
+        out[:, here], summarize = group_expected(gaussians, X[here], absent)
         groups.append((here, summarize))
 
     def summarize_all(shares: Floats) -> SoftMoments:
@@ -50,7 +53,7 @@ def with_gaps(gaussians: Gaussians, X: Floats, gaps: NDArray[np.bool_]) -> tuple
 
 
 def group_expected(
-    gaussians: Gaussians, X: Floats, missing: NDArray[np.bool_]
+    gaussians: GaussianComponents, X: Floats, missing: NDArray[np.bool_]
 ) -> tuple[Floats, Summarize]:
     """The same for rows that lack the same cells."""
     k, d = gaussians.means.shape

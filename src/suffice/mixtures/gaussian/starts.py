@@ -25,7 +25,7 @@ from suffice.clustering.starts.seeding import start_from
 from suffice.fitting.driver import delegated
 from suffice.fitting.em import Expected
 from suffice.fitting.requests import Pass, Request, needed, reading
-from suffice.mixtures.gaussian.components import Gaussians
+from suffice.mixtures.gaussian.components import GaussianComponents
 from suffice.mixtures.latent.responsibilities import UNKNOWN, Expectation, as_float64
 from suffice.sources import Block, Source
 from suffice.sources.derived.mapped import MappedSource
@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class RowSummary:
     """What is known of all rows before EM starts.
 
     Attributes
@@ -56,6 +56,10 @@ class Table:
     spread: Floats
     has_gaps: bool
 
+    def components(self, kind: str, means: Floats, factor: Floats) -> GaussianComponents:
+        """Gaussians for these rows."""
+        return GaussianComponents(kind, means, factor, self.centre, self.spread, self.has_gaps)
+
 
 def column_moments(block: Block) -> Expected:
     """Moments of the columns of a block, and the weight of its rows."""
@@ -64,7 +68,7 @@ def column_moments(block: Block) -> Expected:
     return Expected(ColumnMoments.summarize(X, weight), total)
 
 
-def table_of(found: Expected) -> Table:
+def table_of(found: Expected) -> RowSummary:
     """What these tell of all rows."""
     columns: ColumnMoments = found.statistic
     weight, mean = columns.weight.round(), columns.mean.round()
@@ -72,11 +76,11 @@ def table_of(found: Expected) -> Table:
         raise ValueError(f"column {int(np.argmin(weight))} has no value at all: leave it out")
     spread = np.sqrt(np.maximum(columns.rounded_scatter, 0.0) / weight)
     has_gaps = bool((weight < found.total * (1 - 1e-12)).any())
-    return Table(found.total, mean, np.where(spread > 0, spread, 1.0), has_gaps)
+    return RowSummary(found.total, mean, np.where(spread > 0, spread, 1.0), has_gaps)
 
 
 def centres_of(
-    source: Source, table: Table, method: str, k: int, seed: int
+    source: Source, table: RowSummary, method: str, k: int, seed: int
 ) -> Generator[Request, Any, Floats]:
     """Centres to start from; k-means does not see missing cells, so these get the mean."""
     rows = source
@@ -106,8 +110,8 @@ def filled(X: Any, centre: Floats) -> Floats:
     return np.where(np.isnan(X), centre, X)
 
 
-def unit_gaussians(kind: str, means: Floats, table: Table) -> Gaussians:
-    """Gaussians of unit variance around given means: to them the nearest mean is the likeliest."""
+def unit_gaussians(kind: str, means: Floats, table: RowSummary) -> GaussianComponents:
+    """Gaussians of unit variance around given means: the nearest mean is the likeliest."""
     k, d = means.shape
     shapes = {
         "full": np.tile(np.eye(d), (k, 1, 1)),
@@ -115,14 +119,14 @@ def unit_gaussians(kind: str, means: Floats, table: Table) -> Gaussians:
         "diag": np.ones((k, d)),
         "spherical": np.ones(k),
     }
-    return Gaussians(kind, means, shapes[kind], table.centre, table.has_gaps)
+    return table.components(kind, means, shapes[kind])
 
 
 @dataclass(frozen=True, eq=False)
 class RandomShares:
     """Responsibilities at random as the summary of a block: each row's from its own number."""
 
-    gaussians: Gaussians
+    gaussians: GaussianComponents
     seed: int
     label: Any = None
 
@@ -160,14 +164,14 @@ def of_labels(block: Block, label: Any, n_classes: int) -> Expected:
 
 def first_moments(
     source: Source,
-    table: Table,
+    table: RowSummary,
     method: str,
     kind: str,
     k: int,
     seed: int,
     label: Any,
     n_classes: int,
-) -> Generator[Request, Any, tuple[Gaussians, SoftMoments]]:
+) -> Generator[Request, Any, tuple[GaussianComponents, SoftMoments]]:
     """Gaussians in whose coordinates the first moments are, and these."""
     if method == "random":
         start = unit_gaussians(kind, np.tile(table.centre, (k, 1)), table)
@@ -189,7 +193,7 @@ def first_moments(
     return start, found.statistic
 
 
-def centres_for(centres: Floats, labelled: ColumnMoments, table: Table) -> Floats:
+def centres_for(centres: Floats, labelled: ColumnMoments, table: RowSummary) -> Floats:
     """Means of labelled rows for the first components, for others the centres far from these."""
     weight = labelled.weight.round()
     means = np.where(weight > 0, labelled.mean.round(), table.centre)
@@ -201,7 +205,7 @@ def centres_for(centres: Floats, labelled: ColumnMoments, table: Table) -> Float
     return np.concatenate([means, centres[np.argsort(-away, kind="stable")[:others]]])
 
 
-def everywhere(one: SoftMoments, gaussians: Gaussians) -> SoftMoments:
+def everywhere(one: SoftMoments, gaussians: GaussianComponents) -> SoftMoments:
     """Moments that give every component the covariance of all rows, an equal weight, its mean."""
     k, d = gaussians.means.shape
     share = np.full(k, one.weight[0] / k)

@@ -1,0 +1,1 @@
+"""Support vector machines, and other methods that see rows through a kernel alone."""
