@@ -321,6 +321,17 @@ def test_some_rows_have_labels():
         )
 
 
+def test_the_number_of_components_is_found_by_cross_validation():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.poisson(2, (100, 2)), rng.poisson(9, (100, 2))])
+    search = suffice.GridSearchCV(
+        Mixture("poisson", random_state=0), {"n_components": [1, 2]}, cv=3
+    ).fit(X)
+    assert search.best_params_ == {"n_components": 2}
+    labels = Mixture(Categorical([2, 5, 9]), random_state=0).fit([[2], [5], [9], [9]]).sample(50)[0]
+    assert set(labels[:, 0].tolist()) <= {2, 5, 9}
+
+
 def test_weights_are_held_and_have_a_prior():
     X, start = table("poisson")
     held = Mixture(
@@ -399,6 +410,8 @@ def test_a_component_that_collapses():
         ({"parameters_init": {"rate": [[1.0]]}}, "of 2 components and 2 columns"),
         ({"parameters_init": {"mu": [[1.0]]}}, "have other names"),
         ({"hold": ("rates",)}, "what can be held"),
+        ({"n_components": 4}, "n_samples=3 should be >= n_components=4"),
+        ({"n_components": 4, "init_params": "random"}, "n_samples=3 should be"),
         ({"alpha": -1}, "alpha"),
         ({"init_params": "best"}, "init_params"),
         ({"family": 3}, "family"),

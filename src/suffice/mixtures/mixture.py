@@ -242,7 +242,7 @@ class Mixture(DensityModel, MixtureModel):
         self, source: Source, seeds: list[int], label: LabelFunction, n_classes: int
     ) -> Generator[Request, Any, tuple[list[tuple[Products, Floats]], float]]:
         layout = layout_of(self.family, source.n_columns)
-        table = yield from table_statistic(layout, source)
+        table = yield from table_statistic(layout, source, self.n_components)
         starts: list[tuple[Products, Floats]] = []
         for seed in seeds:
             start = yield from self._start(source, table, seed, label, n_classes)

@@ -123,11 +123,11 @@ def drawn_rows(products: Products, component: int, n: int, rng: Any) -> NDArray[
                 return drawn
             if has_labels(group.stated):
                 labels: Any = group.stated
-                drawn = np.array(labels.categories, np.object_)[drawn]
+                drawn = np.array(labels.categories)[drawn]
             elif drawn.dtype.kind == "f":
                 drawn = layout.shift[j] + layout.scale[j] * drawn
             columns[j] = drawn
     in_order = [columns[j] for j in range(layout.n_columns)]
-    if any(column.dtype == object for column in in_order):
+    if any(column.dtype.kind not in "iuf" for column in in_order):
         in_order = [column.astype(object) for column in in_order]
     return np.stack(in_order, axis=1)

@@ -99,10 +99,15 @@ class TableStatistic:
         )
 
 
-def table_statistic(layout: TableLayout, source: Source) -> Generator[Request, Any, TableStatistic]:
-    """Two passes: where columns are, and T over all rows."""
+def table_statistic(
+    layout: TableLayout, source: Source, k: int
+) -> Generator[Request, Any, TableStatistic]:
+    """Two passes: where columns are, and T over all rows, of which there must be k."""
     found = yield from needed(Pass("columns", ColumnsOf(layout, source)))
     columns: ColumnMoments = found.statistic
+    n = int(found.total)
+    if n < k:
+        raise ValueError(f"n_samples={n} should be >= n_components={k}")
     weight = columns.weight.round()
     if (weight == 0).any():
         label = source.column_label(int(np.argmin(weight)))
@@ -119,7 +124,6 @@ def table_statistic(layout: TableLayout, source: Source) -> Generator[Request, A
         of_means(layout, mean[None])
     except NoMaximum as error:
         label = source.column_label(layout.column_of_unit()[error.unit])
-        n = int(found.total)
         raise ValueError(
             f"{label} has no most likely distribution: {error} ({n} sample{'s' * (n > 1)})"
         ) from None
@@ -142,9 +146,7 @@ def centres_of(
 
 def drawn_centres(source: Source, init: str, k: int, seed: int) -> Generator[Request, Any, Floats]:
     """Rows drawn as k-means would start from them."""
-    rows, frame, count = yield from read(source, False)
-    if count < k:
-        raise ValueError(f"n_samples={count} should be >= n_components={k}")
+    rows, frame, _ = yield from read(source, False)
     return (yield from start_from(source, rows, frame, init, k, np.random.RandomState(seed)))
 
 
