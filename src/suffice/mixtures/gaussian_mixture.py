@@ -104,7 +104,7 @@ default="kmeans"
     >>> model = GaussianMixture(3, random_state=0).fit(X)
     >>> model.means_.shape, round(model.score(X), 2)
     ((3, 4), -1.2)
-    >>> model.predict_proba(X[:1]).round(3).max()
+    >>> float(model.predict_proba(X[:1]).round(3).max())
     1.0
     """
 
