@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.bayes.dirichlet_categorical import DirichletCategorical
+from suffice.engines.workers import one_blas_thread
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.density import log_likelihood
 from suffice.fitting.em import Ascent, ascended
@@ -212,7 +213,8 @@ class MixtureModel(Estimator):
         step, n = components.rows_at_once, rows.shape[0]
         with np.errstate(divide="ignore"):
             logs = np.log(self.weights_)[:, None]
-        found = [components.expected(rows[i : i + step])[0] for i in range(0, n, step)]
+        with one_blas_thread():  # of products so small, several threads would mostly spin
+            found = [components.expected(rows[i : i + step])[0] for i in range(0, n, step)]
         return np.concatenate(found, axis=1) + logs
 
     def _log_densities(self, rows: Any) -> Floats:
