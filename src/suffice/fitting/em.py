@@ -43,6 +43,9 @@ ROWS_AT_ONCE = 1 << 14
 STEPS = 1e4
 """Moves of the parameters that are tolerated, for each unit of the tolerance of the objective."""
 
+STILL = 1e-12
+"""Moves of the parameters that are rounding."""
+
 ROUNDING = 1e-12
 """Share of the objective by which it may rise from one step to the next: it is a long sum."""
 
@@ -98,6 +101,8 @@ class LatentModel(ABC):
         What changes of the objective are divided by: the weight of the rows; None for its size.
     moved : float
         How far the last M step moved the parameters, in units of the model's own.
+    first : int
+        The first objective that others can be compared with, as of `Ascent`.
     """
 
     rows: str
@@ -109,6 +114,7 @@ class LatentModel(ABC):
     unproved: str = "the model has no likelihood: that EM settles is all that is shown"
     unit: float | None = None
     moved: float = 0.0
+    first: int = 1
 
     @abstractmethod
     def expect(self, block: Block) -> Expected:
@@ -176,7 +182,7 @@ class Ascent(NamedTuple):
         Near the maximum the objective changes by the square of a step: a small tolerance asks for
         small steps too.
         """
-        return self.change <= tol and self.moved <= STEPS * tol
+        return self.change <= tol and self.moved <= STEPS * tol + STILL
 
     def certificate(self, model: LatentModel) -> Certificate:
         """What EM and the last maximum prove together."""
@@ -217,7 +223,7 @@ def ascended(model: LatentModel) -> Generator[Request, Any, Ascent | None]:
             if solution is None:
                 return None
             objectives = [*ascent.objectives, objective]
-            ascent = Ascent(objectives, solution, model.moved, model.unit)
+            ascent = Ascent(objectives, solution, model.moved, model.unit, model.first)
             if ascent.settled(model.tol):
                 break
     except StopAsked:

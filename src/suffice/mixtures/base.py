@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.bayes.dirichlet_categorical import DirichletCategorical
+from suffice.engines.workers import one_blas_thread
 from suffice.fitting.certificate import Certificate
 from suffice.fitting.density import log_likelihood
 from suffice.fitting.em import Ascent, ascended
@@ -186,10 +187,11 @@ class MixtureModel(Estimator):
         seeds = [int(rng.randint(1 << 31)) for _ in range(self.n_init)]
         starts, total = yield from self._starts(source, seeds, label, n_classes)
         runs = [MixtureAscent(self, *start, total, label) for start in starts]
-        ascents: list[Ascent] = yield from side_by_side([ascended(run) for run in runs])  # type: ignore[assignment]
-        last = [a.objectives[-1] if a.objectives else np.inf for a in ascents]
-        best = int(np.argmin(last))
-        run, ascent = runs[best], ascents[best]
+        ends = yield from side_by_side([tried(run) for run in runs])
+        if all(isinstance(end, ValueError) for end in ends):
+            raise ends[0]
+        best = int(np.argmin([last_objective(end) for end in ends]))
+        run, ascent = runs[best], ends[best]
         if ascent.solution is not None:
             proof = ascent.certificate(run)
         elif self.max_iter == 0:
@@ -215,7 +217,8 @@ class MixtureModel(Estimator):
         step, n = components.rows_at_once, rows.shape[0]
         with np.errstate(divide="ignore"):
             logs = np.log(self.weights_)[:, None]
-        found = [components.expected(rows[i : i + step])[0] for i in range(0, n, step)]
+        with one_blas_thread():  # of products so small, several threads would mostly spin
+            found = [components.expected(rows[i : i + step])[0] for i in range(0, n, step)]
         return np.concatenate(found, axis=1) + logs
 
     def _log_densities(self, rows: Any) -> Floats:
@@ -287,3 +290,18 @@ class MixtureModel(Estimator):
         counts = rng.multinomial(n_samples, self.weights_)
         rows = [self._drawn(c, int(n), rng) for c, n in enumerate(counts)]
         return np.concatenate(rows), np.repeat(np.arange(len(counts)), counts)
+
+
+def tried(run: MixtureAscent) -> Generator[Request, Any, Any]:
+    """EM from one start: how far it came, or why it had to end, for others may fare better."""
+    try:
+        return (yield from ascended(run))
+    except ValueError as reason:
+        return reason
+
+
+def last_objective(end: Ascent | ValueError) -> float:
+    """What an end is judged by."""
+    if isinstance(end, ValueError):
+        return np.inf
+    return end.objectives[-1] if end.objectives else np.finfo(np.float64).max

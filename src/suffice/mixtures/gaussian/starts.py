@@ -43,8 +43,8 @@ class RowSummary:
 
     Attributes
     ----------
-    total : float
-        Their weight.
+    total, count : float, int
+        Their weight, and how many have one.
     centre, spread : arrays of shape (columns,)
         Mean and standard deviation of each column.
     has_gaps : bool
@@ -52,6 +52,7 @@ class RowSummary:
     """
 
     total: float
+    count: int
     centre: Floats
     spread: Floats
     has_gaps: bool
@@ -76,7 +77,8 @@ def table_of(found: Expected) -> RowSummary:
         raise ValueError(f"column {int(np.argmin(weight))} has no value at all: leave it out")
     spread = np.sqrt(np.maximum(columns.rounded_scatter, 0.0) / weight)
     has_gaps = bool((weight < found.total * (1 - 1e-12)).any())
-    return RowSummary(found.total, mean, np.where(spread > 0, spread, 1.0), has_gaps)
+    count = int(columns.count.max())
+    return RowSummary(found.total, count, mean, np.where(spread > 0, spread, 1.0), has_gaps)
 
 
 def centres_of(
