@@ -597,3 +597,50 @@ def test_saved_and_warm(tmp_path):
     warm = settled(GaussianMixture(2, random_state=0, warm_start=True, max_iter=1), IRIS)
     first = warm.lower_bound_
     assert settled(warm, IRIS).lower_bound_ > first
+
+
+def test_warm_starts_converge_in_single_steps():
+    model = GaussianMixture(3, random_state=0, max_iter=1, warm_start=True)
+    for _ in range(40):
+        if settled(model, IRIS).converged_:
+            break
+    assert model.certificate_.holds
+    with pytest.raises(ValueError, match="covariance_type; these are others"):
+        model.set_params(covariance_type="diag").fit(IRIS)
+
+
+def test_nearly_dependent_columns_keep_their_digits():
+    """Scores are those of the same rows in coordinates in which nothing is narrow."""
+    rng = np.random.default_rng(0)
+    x, noise, narrow = rng.normal(size=(300, 1)), rng.normal(size=(300, 3)), 1e-6
+    X = np.concatenate([x, 2 * x + narrow * noise[:, :1], noise[:, 1:]], axis=1)
+    model = GaussianMixture(1, reg_covar=0).fit(X)
+    plain = X.copy()
+    plain[:, 1] = (X[:, 1] - 2 * X[:, 0]) / narrow
+    expected = GaussianMixture(1, reg_covar=0).fit(plain).score_samples(plain) - np.log(narrow)
+    np.testing.assert_allclose(model.score_samples(X), expected, atol=1e-6)
+
+
+def test_one_start_may_collapse():
+    options = {"reg_covar": 0, "init_params": "random_from_data", "max_iter": 300}
+    model = GaussianMixture(5, n_init=10, random_state=0, **options).fit(IRIS)
+    assert np.isfinite(model.lower_bound_)
+
+
+def test_an_empty_component_has_the_mode_of_its_prior():
+    prior = NormalInverseWishart(IRIS.mean(axis=0), 0.01, 6.0, np.cov(IRIS.T) / 9)
+    model = GaussianMixture(
+        2, prior=prior, reg_covar=0, means_init=[IRIS.mean(axis=0), [1e3] * 4],
+        precisions_init=[np.eye(4)] * 2, weights_init=[0.5, 0.5], max_iter=1000,
+    ).fit(IRIS)  # fmt: skip
+    np.testing.assert_allclose(model.weights_, [1, 0], atol=1e-12)
+    np.testing.assert_allclose(model.means_[1], prior.mu, rtol=1e-9)
+    np.testing.assert_allclose(model.covariances_[1], prior.psi / (6.0 + 4 + 2), rtol=1e-6)
+
+
+def test_what_a_certificate_says_of_the_last_step():
+    usual = GaussianMixture(2, random_state=0).fit(IRIS).certificate_
+    assert "is a maximum" not in usual.claim
+    held = GaussianMixture(2, hold=("covariances",), random_state=0).fit(IRIS).certificate_
+    assert "never fell" in held.claim
+    assert not held.notes

@@ -246,7 +246,8 @@ default="k-means++"
             warnings.warn(message, ConvergenceWarning, stacklevel=callers_level())
             notes += (f"{clusters} clusters have rows: there may be no more different rows",)
         measures = {"shift": found.shift, "iterations": found.n_iter, "clusters": clusters}
-        claim = CLAIM if found.stable else f"{CLAIM}, to within the tolerance"
+        whole = CLAIM.replace("the mean", "the direction of the mean") if self._unit else CLAIM
+        claim = whole if found.stable else f"{whole}, to within the tolerance"
         return Certificate(found.converged, claim, path, measures, notes)
 
     def _check_loaded(self) -> None:

@@ -103,6 +103,10 @@ class LatentModel(ABC):
         How far the last M step moved the parameters, in units of the model's own.
     first : int
         The first objective that others can be compared with, as of `Ascent`.
+    objective_before : float, optional
+        The objective of an earlier fit, from whose end this one starts.
+    falls_when : str
+        Why it may fall all the same.
     """
 
     rows: str
@@ -115,6 +119,8 @@ class LatentModel(ABC):
     unit: float | None = None
     moved: float = 0.0
     first: int = 1
+    objective_before: float | None = None
+    falls_when: str = "too many digits are lost in it"
 
     @abstractmethod
     def expect(self, block: Block) -> Expected:
@@ -149,6 +155,8 @@ class Ascent(NamedTuple):
     first : int
         The first objective that others can be compared with: a start may know less than what
         follows, or have another prior.
+    objective_before : float, optional
+        The objective of an earlier fit, from whose end this one started.
     """
 
     objectives: list[float]
@@ -156,13 +164,17 @@ class Ascent(NamedTuple):
     moved: float = 0.0
     unit: float | None = None
     first: int = 1
+    objective_before: float | None = None
 
     @property
     def change(self) -> float:
         """The change of the objective by the last step whose end is known."""
-        if len(self.objectives) < self.first + 2 or not np.isfinite(self.objectives[-1]):
+        known = self.objectives[self.first :]
+        if len(known) < 2 and self.objective_before is not None:
+            known = [self.objective_before, *known]
+        if len(known) < 2 or not np.isfinite(known[-1]):
             return np.inf
-        before, after = self.objectives[-2:]
+        before, after = known[-2:]
         return abs(after - before) / (self.unit or max(abs(after), 1e-300))
 
     @property
@@ -194,15 +206,16 @@ class Ascent(NamedTuple):
         elif not self.settled(model.tol):
             notes.append(f"EM stopped after {len(self.objectives)} steps: raise max_iter, or tol")
         if not monotone:
-            notes.append(f"the {model.named} fell in a step: too many digits are lost in it")
+            notes.append(f"the {model.named} fell in a step: {model.falls_when}")
         if not model.climbs:
             notes.append(model.unproved)
-        never = f"the {model.named} never fell, and " if model.climbs else ""
+        never = f"the {model.named} never fell, and " if model.climbs and monotone else ""
         size = "a row" if self.unit else "of itself"
+        by = f"by {change:.1e} {size}" if np.isfinite(change) else "by how much is not known"
         return Certificate(
             bool(self.solution.holds and monotone and self.settled(model.tol)),
             f"EM on {model.rows}: {never}the last step changed "
-            f"{'it' if never else 'the scores'} by {change:.1e} {size}; {self.solution.claim}",
+            f"{'it' if never else 'the scores'} {by}; {self.solution.claim}",
             f"expectation-maximisation, {self.solution.path}",
             {**self.solution.measures, "change": change, "largest_fall": rise},
             tuple(notes),
@@ -223,7 +236,8 @@ def ascended(model: LatentModel) -> Generator[Request, Any, Ascent | None]:
             if solution is None:
                 return None
             objectives = [*ascent.objectives, objective]
-            ascent = Ascent(objectives, solution, model.moved, model.unit, model.first)
+            known = (model.unit, model.first, model.objective_before)
+            ascent = Ascent(objectives, solution, model.moved, *known)
             if ascent.settled(model.tol):
                 break
     except StopAsked:

@@ -65,6 +65,7 @@ class MixtureModel(Estimator):
     max_iter: int
     n_init: int
     random_state: Any
+    warm_start: bool
     em: str
     hold: Collection[str]
     unlabelled: Any
@@ -187,6 +188,8 @@ class MixtureModel(Estimator):
         seeds = [int(rng.randint(1 << 31)) for _ in range(self.n_init)]
         starts, total = yield from self._starts(source, seeds, label, n_classes)
         runs = [MixtureAscent(self, *start, total, label) for start in starts]
+        if self.warm_start and "lower_bound_" in vars(self):
+            runs[0].objective_before = -self.lower_bound_ * total
         ends = yield from side_by_side([tried(run) for run in runs])
         if all(isinstance(end, ValueError) for end in ends):
             raise ends[0]
@@ -252,9 +255,9 @@ class MixtureModel(Estimator):
         check_is_fitted(self)
         return self._apply(X, lambda rows: self._joint(rows).argmax(axis=0))
 
-    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.int64]:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
         """Fit, and tell the most responsible component of each row; as `fit` and `predict`."""
-        return self.fit(X, y).predict(X)
+        return self.fit(X, y, sample_weight).predict(X)
 
     def _n_parameters(self) -> int:
         """Free parameters of the model."""

@@ -124,7 +124,7 @@ def em(
     >>> found.parameters.round(2), found.certificate.holds
     (array([0.8 , 0.52]), True)
     """
-    model = LatentFit(log_joint, statistic, m_step, start, log_prior, tol, max_iter, n_jobs)
+    model = EM(log_joint, statistic, m_step, start, log_prior, tol, max_iter, n_jobs)
     model.fit(X, None, sample_weight)
     last = model.half_steps_[-1]
     return EMResult(
@@ -136,7 +136,7 @@ def em(
     )
 
 
-class LatentFit(Estimator):
+class EM(Estimator):
     """The fit behind `em`, whose parameters it has; the steps are in `latent.half_steps`."""
 
     parameters_: Any

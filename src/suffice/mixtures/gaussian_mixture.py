@@ -22,7 +22,6 @@ References: Dempster, Laird and Rubin (1977); McLachlan and Peel, "Finite mixtur
 from __future__ import annotations
 
 from collections.abc import Collection, Generator
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -34,10 +33,11 @@ from suffice.bayes.normal_inverse_wishart import NormalInverseWishart
 from suffice.fitting.density import DensityModel
 from suffice.fitting.requests import Pass, Request, needed
 from suffice.mixtures.base import LabelFunction, MixtureModel
-from suffice.mixtures.gaussian.components import GaussianComponents
-from suffice.mixtures.gaussian.given import given_factor, given_means, given_weights
-from suffice.mixtures.gaussian.maximisation import factored, log_prior, maximised
+from suffice.mixtures.gaussian.components import GaussianComponents, inverse_of
+from suffice.mixtures.gaussian.given import given_factor, given_means
+from suffice.mixtures.gaussian.maximisation import log_prior, maximised
 from suffice.mixtures.gaussian.starts import RowSummary, column_moments, first_moments, table_of
+from suffice.mixtures.latent.given import given_weights
 from suffice.sources import Source
 
 Floats = NDArray[np.float64]
@@ -46,7 +46,7 @@ STARTS = {"kmeans", "k-means++", "random", "random_from_data", "total_covariance
 
 
 class GaussianMixture(DensityModel, MixtureModel):
-    """A density that is a sum of GaussianComponents, and the groups of rows that it makes.
+    """A density that is a sum of Gaussians, and the groups of rows that it makes.
 
     Parameters
     ----------
@@ -110,6 +110,7 @@ default="kmeans"
 
     means_: Floats
     covariances_: Floats
+    precisions_cholesky_: Floats
 
     _path = "moments in the coordinates of each component"
     _remedy = "give reg_covar, a prior, or fewer components"
@@ -184,7 +185,7 @@ default="kmeans"
         return self.prior is not None or super()._has_prior()
 
     def _climbs(self) -> tuple[bool, str]:
-        return self.reg_covar == 0, (
+        return self.reg_covar == 0 or "covariances" in self.hold, (
             f"reg_covar={self.reg_covar:g} is added to the variances: what is climbed is none of "
             "the likelihoods exactly; with reg_covar=0, or a prior in its place, it is"
         )
@@ -219,10 +220,23 @@ default="kmeans"
                 f"the prior is of {self.prior.columns} columns, the rows have {source.n_columns}"
             )
         starts: list[tuple[GaussianComponents, Floats]] = []
-        for seed in seeds:
-            start = yield from self._start(source, table, seed, label, n_classes)
-            starts.append(start)
+        failure: ValueError | None = None
+        for seed in seeds[: 1 if self._is_given() else None]:
+            try:
+                start = yield from self._start(source, table, seed, label, n_classes)
+                starts.append(start)
+            except ValueError as reason:
+                failure = reason
+        if not starts:
+            assert failure is not None
+            raise failure
         return starts, table.total
+
+    def _is_given(self) -> bool:
+        """Whether nothing of a start is drawn."""
+        given = (self.weights_init, self.means_init, self.precisions_init)
+        warm = self.warm_start and "means_" in vars(self)
+        return warm or all(one is not None for one in given)
 
     def _start(
         self, source: Source, table: RowSummary, seed: int, label: LabelFunction, n_classes: int
@@ -237,8 +251,6 @@ default="kmeans"
             start, moments = yield from first_moments(
                 source, table, self.init_params, kind, k, seed, label, n_classes
             )
-            if means is not None:
-                start = replace(start, means=means)
             found, _ = maximised(start, moments, self.prior, self.reg_covar)
             counts = moments.weight + 10 * np.finfo(np.float64).eps
             weights = counts / counts.sum() if weights is None else weights
@@ -248,10 +260,14 @@ default="kmeans"
 
     def _warm(self, table: RowSummary) -> tuple[GaussianComponents, Floats]:
         k, kind = self.n_components, self.covariance_type
-        if self.means_.shape != (k, len(table.centre)):
-            raise ValueError("warm_start goes on with the same number of components and columns")
-        factor = factored(self.covariances_, kind)
-        return table.components(kind, self.means_, factor), self.weights_
+        d = len(table.centre)
+        shapes = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}
+        if self.means_.shape != (k, d) or self.covariances_.shape != shapes[kind]:
+            raise ValueError(
+                "warm_start goes on with the same columns, number of components and "
+                "covariance_type; these are others"
+            )
+        return table.components(kind, self.means_, self._factor()), self.weights_
 
     def _attributes(self, components: GaussianComponents) -> dict[str, Any]:
         inverse = components.inverse
@@ -269,10 +285,17 @@ default="kmeans"
     # --- what is learned ------------------------------------------------------------------
 
     def _components(self) -> GaussianComponents:
-        kind = self.covariance_type
-        factor = factored(self.covariances_, kind)
-        centre = self.means_.mean(axis=0)
-        return GaussianComponents(kind, self.means_, factor, centre, np.zeros_like(centre))
+        kind, centre = self.covariance_type, self.means_.mean(axis=0)
+        return GaussianComponents(kind, self.means_, self._factor(), centre, np.zeros_like(centre))
+
+    def _factor(self) -> Floats:
+        """L from L⁻ᵀ: of Σ = L Lᵀ itself, rounded, narrow directions could not be read off."""
+        inverse = self.precisions_cholesky_
+        if self.covariance_type in ("diag", "spherical"):
+            return 1.0 / inverse
+        if self.covariance_type == "tied":
+            return inverse_of(inverse.T)
+        return np.array([inverse_of(one.T) for one in inverse])
 
     def _component_parameters(self) -> int:
         k, d = self.means_.shape

@@ -49,6 +49,7 @@ from suffice.fitting.files.registry import register
 from suffice.fitting.requests import Request
 from suffice.fitting.text_columns import is_table, text_queries, text_source
 from suffice.mixtures.base import LabelFunction, MixtureModel
+from suffice.mixtures.latent.given import given_weights
 from suffice.mixtures.product.components import Products
 from suffice.mixtures.product.layout import NAMED, layout_of
 from suffice.mixtures.product.maximisation import NoMaximum, maximised
@@ -253,8 +254,10 @@ class Mixture(DensityModel, MixtureModel):
         self, source: Source, table: TableStatistic, seed: int, label: LabelFunction, n_classes: int
     ) -> Generator[Request, Any, tuple[Products, Floats]]:
         k = self.n_components
-        weights, parameters = self._given_weights(), self.parameters_init
+        weights, parameters = given_weights(self.weights_init, k), self.parameters_init
         if self.warm_start and "parameters_" in vars(self):
+            if len(self.weights_) != k:
+                raise ValueError("warm_start goes on with the same number of components")
             weights, parameters = self.weights_, self.parameters_
         given = None if parameters is None else with_parameters(table.layout, parameters, k)
         if given is not None and weights is not None:
@@ -267,18 +270,6 @@ class Mixture(DensityModel, MixtureModel):
             counts = sums.weight + 10 * np.finfo(np.float64).eps
             weights = counts / counts.sum()
         return given, weights
-
-    def _given_weights(self) -> Floats | None:
-        if self.weights_init is None:
-            return None
-        weights = np.asarray(self.weights_init, np.float64)
-        fine = weights.shape == (self.n_components,) and (weights >= 0).all()
-        if not (fine and np.isclose(weights.sum(), 1.0)):
-            raise ValueError(
-                f"weights_init={self.weights_init!r}: accepted are {self.n_components} shares that "
-                "sum to 1"
-            )
-        return weights
 
     def _attributes(self, components: Products) -> dict[str, Any]:
         return {"parameters_": parameters_of(components)}

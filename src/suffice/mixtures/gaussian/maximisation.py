@@ -61,8 +61,10 @@ def maximised(
     """
     weight = moments.weight
     there = weight > EMPTY * max(weight.sum(), 1e-300)
+    if prior is not None:
+        there[:] = True  # without rows, the prior's own mode is the maximum
     moments = replace(moments, weight=np.where(there, weight, 0.0))
-    mean = moments.first / np.where(there, weight, 1.0)[:, None] * there[:, None]
+    mean = moments.first / np.where(weight > 0, weight, 1.0)[:, None] * there[:, None]
     step, aim = steps(gaussians, moments.weight, mean, prior)
     if "means" in hold:
         step = np.zeros_like(step)

@@ -19,13 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.clustering.k_means import KMeans
-from suffice.clustering.lloyd.reading import read
-from suffice.clustering.starts.seeding import start_from
-from suffice.fitting.driver import delegated
 from suffice.fitting.em import Expected
-from suffice.fitting.requests import Pass, Request, needed, reading
+from suffice.fitting.requests import Pass, Request, needed
 from suffice.mixtures.gaussian.components import GaussianComponents
+from suffice.mixtures.latent.centres import start_centres, with_labels
 from suffice.mixtures.latent.random_shares import RandomResponsibilities
 from suffice.mixtures.latent.responsibilities import UNKNOWN, Expectation
 from suffice.sources import Block, Source
@@ -81,29 +78,12 @@ def table_of(found: Expected) -> RowSummary:
     return RowSummary(found.total, count, mean, np.where(spread > 0, spread, 1.0), has_gaps)
 
 
-def centres_of(
-    source: Source, table: RowSummary, method: str, k: int, seed: int
-) -> Generator[Request, Any, Floats]:
-    """Centres to start from; k-means does not see missing cells, so these get the mean."""
-    rows = source
-    if table.has_gaps:
-        fill = partial(filled, centre=table.centre)
-        rows = MappedSource(source, fill, source.n_columns, source.feature_names)
-    if method == "kmeans":
-        model = KMeans(k, n_init=1, random_state=seed)
-        yield from delegated(model, rows, "start: ")
-        centres: Floats = model.cluster_centers_
-        return centres
-    init = "random" if method == "random_from_data" else "k-means++"
-    return (yield from reading(drawn_centres(rows, init, k, seed), rows))
-
-
-def drawn_centres(source: Source, init: str, k: int, seed: int) -> Generator[Request, Any, Floats]:
-    """Rows drawn as k-means would start from them."""
-    rows, frame, count = yield from read(source, False)
-    if count < k:
-        raise ValueError(f"n_samples={count} should be >= n_components={k}")
-    return (yield from start_from(source, rows, frame, init, k, np.random.RandomState(seed)))
+def without_gaps(source: Source, table: RowSummary) -> Source:
+    """Rows as k-means takes them: a missing cell has the mean of its column."""
+    if not table.has_gaps:
+        return source
+    fill = partial(filled, centre=table.centre)
+    return MappedSource(source, fill, source.n_columns, source.feature_names)
 
 
 def filled(X: Any, centre: Floats) -> Floats:
@@ -148,12 +128,13 @@ def first_moments(
         start = unit_gaussians(kind, np.tile(table.centre, (k, 1)), table)
         found = yield from needed(Pass("start", RandomResponsibilities(start, k, seed, label)))
         return start, found.statistic
-    centres = yield from centres_of(source, table, method, k, seed)
+    centres = yield from start_centres(without_gaps(source, table), method, k, seed)
     if label is not None:
         by_label = yield from needed(
             Pass("labelled rows", partial(of_labels, label=label, n_classes=n_classes))
         )
-        centres = centres_for(centres, by_label.statistic, table)
+        means = means_of_labels(by_label.statistic, table)
+        centres = with_labels(centres, means, table.spread)
     start = unit_gaussians(kind, centres, table)
     if method == "total_covariance":
         one = unit_gaussians(kind, table.centre[None], table)
@@ -164,16 +145,10 @@ def first_moments(
     return start, found.statistic
 
 
-def centres_for(centres: Floats, labelled: ColumnMoments, table: RowSummary) -> Floats:
-    """Means of labelled rows for the first components, for others the centres far from these."""
-    weight = labelled.weight.round()
-    means = np.where(weight > 0, labelled.mean.round(), table.centre)
-    others = len(centres) - len(means)
-    if others == 0:
-        return means
-    units = table.spread
-    away = np.square((centres[:, None] - means) / units).sum(axis=2).min(axis=1)
-    return np.concatenate([means, centres[np.argsort(-away, kind="stable")[:others]]])
+def means_of_labels(labelled: ColumnMoments, table: RowSummary) -> Floats:
+    """Means of labelled rows; of all rows where a label has no cell."""
+    found = np.where(labelled.weight.round() > 0, labelled.mean.round(), table.centre)
+    return np.asarray(found, np.float64)
 
 
 def everywhere(one: SoftMoments, gaussians: GaussianComponents) -> SoftMoments:

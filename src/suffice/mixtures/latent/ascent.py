@@ -72,7 +72,8 @@ class MixtureAscent(LatentModel):
             self.weights = counts / counts.sum()
         self.components, moved = self.model._maximised(self.components, found.statistic)
         self.moved = max(moved, float(np.abs(self.weights - before).max()))
-        return Certificate(True, "the last M step is a maximum", self.model._path, {})
+        step = "the last M step is a maximum" if self.climbs else "the last M step was solved"
+        return Certificate(True, step, self.model._path, {})
 
     def learned(self) -> dict[str, Any]:
         """The parameters by their public names."""

@@ -48,11 +48,13 @@ class LatentAscent(LatentModel):
 
     Parameters
     ----------
-    fit : LatentFit
+    fit : EM
         Whose functions the model consists of.
     """
 
     rows, remedy = "rows", "a row is impossible under the parameters, or a value of no rows is sure"
+
+    falls_when = "m_step does not find the maximum of what it is given"
 
     def __init__(self, fit: Any) -> None:
         self.fit, self.parameters, self.before = fit, fit.start, None

@@ -20,12 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.clustering.k_means import KMeans
-from suffice.clustering.lloyd.reading import read
-from suffice.clustering.starts.seeding import start_from
-from suffice.fitting.driver import delegated
 from suffice.fitting.em import Expected
-from suffice.fitting.requests import Pass, Request, needed, reading
+from suffice.fitting.requests import Pass, Request, needed
+from suffice.mixtures.latent.centres import start_centres, with_labels
 from suffice.mixtures.latent.random_shares import RandomResponsibilities
 from suffice.mixtures.latent.responsibilities import UNKNOWN, Expectation
 from suffice.mixtures.product.components import NearestCentres, Products, ResponsibilitySums
@@ -130,26 +127,6 @@ def table_statistic(
     return TableStatistic(float(total), replace(layout, mean=mean, trusts=True), spread)
 
 
-def centres_of(
-    source: Source, table: TableStatistic, method: str, k: int, seed: int
-) -> Generator[Request, Any, Floats]:
-    """Centres of rows by T in units of its spread."""
-    rows = MappedSource(source, table.nearest.features, table.layout.n_slots)
-    if method == "kmeans":
-        model = KMeans(k, n_init=1, random_state=seed)
-        yield from delegated(model, rows, "start: ")
-        centres: Floats = model.cluster_centers_
-        return centres
-    init = "random" if method == "random_from_data" else "k-means++"
-    return (yield from reading(drawn_centres(rows, init, k, seed), rows))
-
-
-def drawn_centres(source: Source, init: str, k: int, seed: int) -> Generator[Request, Any, Floats]:
-    """Rows drawn as k-means would start from them."""
-    rows, frame, _ = yield from read(source, False)
-    return (yield from start_from(source, rows, frame, init, k, np.random.RandomState(seed)))
-
-
 def labelled_sums(block: Block, nearest: NearestCentres, label: Any, n_classes: int) -> Expected:
     """Sums of T by label, of rows that have one."""
     codes = label(block)
@@ -178,25 +155,24 @@ def first_sums(
     if method == "random":
         step: Any = RandomResponsibilities(nearest, k, seed, label)
     else:
-        centres = yield from centres_of(source, table, method, k, seed)
+        rows = MappedSource(source, nearest.features, table.layout.n_slots)
+        centres = yield from start_centres(rows, method, k, seed)
         if n_classes:
             summed = partial(labelled_sums, nearest=nearest, label=label, n_classes=n_classes)
             found = yield from needed(Pass("labelled rows", summed))
-            centres = centres_for(centres, found.statistic, table)
+            means = means_of_labels(found.statistic, table)
+            centres = with_labels(centres, means, np.ones(means.shape[1]))
         step = Expectation(replace(nearest, centres=centres), np.zeros(k), True, label)
     found = yield from needed(Pass("start", step))
     sums: ResponsibilitySums = found.statistic
     return sums
 
 
-def centres_for(centres: Floats, sums: ResponsibilitySums, table: TableStatistic) -> Floats:
-    """Means of labelled rows for the first components, for others the centres far from these."""
+def means_of_labels(sums: ResponsibilitySums, table: TableStatistic) -> Floats:
+    """Means of T of labelled rows, in units of its spread."""
     counted = sums.there[:, table.layout.unit_of_slot()]
     means = np.where(counted > 0, sums.total / np.where(counted > 0, counted, 1.0), table.mean)
-    own = (means - table.mean) / table.spread
-    others = len(centres) - len(own)
-    away = np.square(centres[:, None] - own).sum(axis=2).min(axis=1)
-    return np.concatenate([own, centres[np.argsort(-away, kind="stable")[:others]]])
+    return np.asarray((means - table.mean) / table.spread, np.float64)
 
 
 def in_the_middle(table: TableStatistic, k: int) -> Products:
