@@ -1,8 +1,8 @@
 """What is proved about eigenvalues of a kernel's matrix.
 
-With V as good as orthonormal, each computed λ is no further than ‖K v − λ v‖ from an eigenvalue of K
-(Weyl).  That none is larger follows if what is left, ‖K‖² − Σ λ² in squared Frobenius norms, leaves
-no room for one.
+With V as good as orthonormal, each computed λ is no further than ‖K v − λ v‖ from an eigenvalue of
+K (Weyl).  That none is larger follows if what is left, ‖K‖² − Σ λ² in squared Frobenius norms,
+leaves no room for one.
 """
 
 from __future__ import annotations

@@ -104,9 +104,7 @@ def largest_eigenpairs(
         start = check_random_state(seed).uniform(-1, 1, n)
         matrix = LinearOperator((n, n), lambda v: product(K, v, n_jobs), dtype=np.float64)
         try:
-            values, vectors = eigsh(
-                matrix, k, which="LA", tol=tol, maxiter=max_iter, v0=start
-            )
+            values, vectors = eigsh(matrix, k, which="LA", tol=tol, maxiter=max_iter, v0=start)
         except ArpackError:
             path = "LAPACK, for ARPACK did not converge"
         else:

@@ -1,1 +1,1 @@
-"""Models that see their rows through a kernel alone: its matrix, and systems of equations with it."""
+"""Models that see their rows through a kernel alone: its matrix, and systems with it."""

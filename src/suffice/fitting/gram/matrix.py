@@ -25,7 +25,7 @@ CELLS_AT_ONCE = 1 << 22
 """Values of queries with the rows of a fit that a thread holds at once: 32 MB."""
 
 ASYMMETRY = 1e-8
-"""Difference between a value and its mirror image, relative to the largest, that may be rounding."""
+"""How far a value may be from its mirror image, relative to the largest."""
 
 
 def gathered_pairs(
@@ -125,7 +125,7 @@ def checked_symmetric(K: Floats) -> Floats:
     )
     if apart > ASYMMETRY * largest:
         raise ValueError(
-            f"the kernel's values are not symmetric: k(x, z) and k(z, x) differ by up to {apart:.3g}"
+            f"the kernel's values are not symmetric: k(x, z) and k(z, x) differ by {apart:.3g}"
         )
     return K
 

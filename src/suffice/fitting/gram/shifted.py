@@ -2,8 +2,8 @@
 
     (K + D) a = y,    D diagonal,    K + D = L Lᵀ.
 
-L takes the place of what is below the diagonal of K, which stays above it: one matrix holds both, so
-that the residual y − (K + D) a can be measured.  Tile columns are computed from left to right,
+L takes the place of what is below the diagonal of K, which stays above it: one matrix holds both,
+so that the residual y − (K + D) a can be measured.  Columns of tiles come from left to right,
 
     L_ij = (K_ij − Σ_{k<j} L_ik L_jkᵀ) L_jj⁻ᵀ,
 
