@@ -18,11 +18,12 @@ import pytest
 import sklearn.cluster
 import sklearn.decomposition
 import sklearn.ensemble  # before the swap: what it makes itself grows scikit-learn's own trees
+import sklearn.kernel_ridge
 import sklearn.tree
 from sklearn.tree import _export as exporters
 
 import suffice
-from peers import bagging, decomposition, forests, k_means, trees
+from peers import bagging, decomposition, forests, k_means, kernel_methods, trees
 from peers.lines import Line
 
 TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor")
@@ -39,6 +40,8 @@ LISTS = {
     "test_bagging.py": bagging,
     "test_factor_analysis.py": decomposition,
     "test_k_means.py": k_means,
+    "test_kernel_pca.py": kernel_methods,
+    "test_kernel_ridge.py": kernel_methods,
 }
 """By the name of the test file; the others are about trees."""
 
@@ -60,6 +63,8 @@ def with_splitter(ours: type) -> type:
 def swap() -> None:
     """Ours in place of scikit-learn's, and its exporters made to take them."""
     sklearn.decomposition.FactorAnalysis = suffice.FactorAnalysis
+    sklearn.decomposition.KernelPCA = suffice.KernelPCA
+    sklearn.kernel_ridge.KernelRidge = suffice.KernelRidge
     sklearn.cluster.KMeans = suffice.KMeans
     for name in ENSEMBLES:
         setattr(sklearn.ensemble, name, getattr(suffice, name))

@@ -34,11 +34,16 @@ from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import _check_psd_eigenvalues, check_array, check_is_fitted
 
 from suffice.decomposition.gram_eigen.certificate import certify
-from suffice.decomposition.gram_eigen.solve import centre, largest_eigenpairs, stretch
+from suffice.decomposition.gram_eigen.solve import (
+    centre,
+    centring_error,
+    largest_eigenpairs,
+    stretch,
+)
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.files.registry import register
 from suffice.fitting.gram.kernel_choice import PARAMETERS, as_table, chosen_kernel, kept_rows
-from suffice.fitting.gram.matrix import by_queries, gathered_pairs, gram_matrix
+from suffice.fitting.gram.matrix import by_queries, gathered_pairs, gram_matrix, own_columns
 from suffice.fitting.gram.shifted import ShiftedGram
 from suffice.fitting.inputs import in_dtype_of
 from suffice.fitting.requests import Found, Passes
@@ -217,9 +222,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, SourceTransformer, Estimator):
         X = as_table(rows.X)
         gamma = 1.0 / X.shape[1] if self.gamma is None else float(self.gamma)
         kernel = self._kernel(gamma, X.shape[1])
-        values = X[:, present] if precomputed else X
+        values = own_columns(X, present) if precomputed else X
         K = gram_matrix(kernel, values, type(self).__name__, self.n_jobs)
         weight = np.ones(len(K)) if rows.weight is None else rows.weight
+        rounding = centring_error(K, weight, kernel.is_semi_definite)
         means = centre(K, weight / weight.sum(), self.n_jobs)
         if rows.weight is not None:
             stretch(K, np.sqrt(weight), self.n_jobs)
@@ -227,9 +233,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, SourceTransformer, Estimator):
             K, self.n_components, self.eigen_solver, self.tol, self.max_iter, self.random_state,
             self.n_jobs,
         )  # fmt: skip
-        proof = certify(K, pairs, kernel, self.n_jobs)
+        proof = certify(K, pairs, rounding, kernel, self.n_jobs)
         del K
-        values, vectors = self._in_order(pairs.values, pairs.vectors / np.sqrt(weight)[:, None])
+        found = np.where(np.abs(pairs.values) > rounding, pairs.values, 0.0)
+        values, vectors = self._in_order(found, pairs.vectors / np.sqrt(weight)[:, None])
         inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
         along = weight[:, None] * vectors * inverse
         projection = np.zeros((X.shape[1] if precomputed else len(along), len(values)))

@@ -30,7 +30,7 @@ from suffice.fitting.certificate import ENOUGH_DIGITS, Certificate, digits_withi
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.files.registry import register
 from suffice.fitting.gram.kernel_choice import PARAMETERS, as_table, chosen_kernel, kept_rows
-from suffice.fitting.gram.matrix import by_queries, gathered_pairs, gram_matrix
+from suffice.fitting.gram.matrix import by_queries, gathered_pairs, gram_matrix, own_columns
 from suffice.fitting.gram.shifted import Answered, ShiftedGram
 from suffice.fitting.regression import Regressor, as_columns
 from suffice.fitting.requests import Found, Passes
@@ -120,6 +120,7 @@ class KernelRidge(Regressor, Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.target_tags.multi_output = True
         return tags
 
     @property
@@ -136,7 +137,7 @@ class KernelRidge(Regressor, Estimator):
         rows, present = yield from gathered_pairs(precomputed)
         X, y = as_table(rows.X), as_columns(rows.y)
         kernel, alphas = self._kernel(X.shape[1]), self._penalties(y.shape[1])
-        values = X[:, present] if precomputed else X
+        values = own_columns(X, present) if precomputed else X
         gram = ShiftedGram(
             gram_matrix(kernel, values, type(self).__name__, self.n_jobs), self.n_jobs
         )

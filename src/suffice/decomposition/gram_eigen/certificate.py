@@ -21,20 +21,23 @@ MOST_TURNED = 1e-8
 
 
 def certify(
-    K: Floats, pairs: EigenPairs, kernel: KernelFunction, n_jobs: int | None
+    K: Floats, pairs: EigenPairs, centring: float, kernel: KernelFunction, n_jobs: int | None
 ) -> Certificate:
-    """Measure the residuals of the pairs, and say what follows."""
+    """Measure the residuals of the pairs, and say what follows.
+
+    `centring` bounds the rounding that is in the matrix itself.
+    """
     n, (values, vectors, path) = len(K), pairs
     squares = each(strips(n), lambda cut, stopped: float(np.vdot(K[cut], K[cut])), n_jobs)
     norm = float(np.sqrt(sum(squares)))
     left = product(K, vectors, n_jobs) - vectors * values
     residual = float(np.linalg.norm(left, axis=0).max())
     turned = float(np.linalg.norm(vectors.T @ vectors - np.eye(len(values))))
-    rounding = n * EPS * norm
+    rounding = n * EPS * norm + centring
     largest = float(np.abs(values).max())
-    scale = largest if largest > 0 else 1.0
-    error = (residual + rounding) / scale
-    digits = digits_within(error) if turned <= MOST_TURNED else 0.0
+    # Rows that are all alike have no variance: none of the values is more than rounding.
+    scale = largest if largest > rounding else max(centring / EPS, 1.0)
+    digits = digits_within((residual + rounding) / scale) if turned <= MOST_TURNED else 0.0
     smallest = float(values.min())
     measures = {
         "residual": residual / scale,

@@ -22,6 +22,9 @@ STRIP = 256
 FEW_ROWS, MANY_TIMES = 200, 10
 """Up to so many rows, or unless they are so many times the components, LAPACK is as fast."""
 
+LAST_PLACES = 8
+"""Units in the last place of the largest value that an entry of the centred matrix may be off."""
+
 
 class EigenPairs(NamedTuple):
     """Eigenvalues and vectors.
@@ -47,6 +50,14 @@ def strips(n: int) -> list[slice]:
 def product(K: Floats, vectors: Floats, n_jobs: int | None) -> Floats:
     """K times a vector, or several."""
     return np.concatenate(each(strips(len(K)), lambda cut, stopped: K[cut] @ vectors, n_jobs))
+
+
+def centring_error(K: Floats, weight: Floats, semi_definite: bool) -> float:
+    """What rounding in the values, and in taking them from their means, may change in norm."""
+    # Without negative eigenvalues, no value is larger than the largest on the diagonal.
+    some = K.diagonal() if semi_definite else K
+    largest = max(float(some.max()), -float(some.min()))
+    return float(weight.sum()) * LAST_PLACES * float(np.finfo(np.float64).eps) * largest
 
 
 def centre(K: Floats, share: Floats, n_jobs: int | None) -> Floats:

@@ -42,7 +42,13 @@ def gathered_pairs(
         present = np.concatenate((yield Fold(None, _presence, ())))
         if len(present) == columns:
             return rows, np.flatnonzero(present)
+        raise ValueError(not_square(rows.X.shape))
     return rows, np.arange(n)
+
+
+def own_columns(values: Any, present: NDArray[np.int64]) -> Any:
+    """The columns of given values that belong to their rows."""
+    return values[:, present] if values.shape[0] < values.shape[1] else values
 
 
 def _presence(found: tuple[Any, ...], block: Block) -> tuple[Any, ...]:
@@ -109,13 +115,18 @@ def mirror_diagonal_tiles(K: Floats, cuts: list[slice]) -> None:
         K[cut, cut] = lower + np.tril(lower, -1).T
 
 
+def not_square(shape: tuple[int, ...]) -> str:
+    """What to say of a matrix that cannot hold the values of all pairs."""
+    return (
+        "the kernel's values are a square matrix, one row and one column for each row of the fit; "
+        f"got the shape {shape}"
+    )
+
+
 def checked_symmetric(K: Floats) -> Floats:
     """A matrix that a user gave, or raise ValueError unless it is square and symmetric."""
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(
-            f"the kernel's values are a square matrix, one row and one column for each row of the "
-            f"fit; got the shape {K.shape}"
-        )
+        raise ValueError(not_square(K.shape))
     if not np.isfinite(K).all():
         raise ValueError("the kernel's values contain NaN or infinity")
     largest = float(np.abs(K).max(initial=0.0))
