@@ -9,9 +9,9 @@ By the representer theorem the best f is a sum over the rows of the fit, f(x) = 
 There is no intercept.  With k(x, z) = x·z this is `Ridge` without one, θ = Σ aᵢ xᵢ.
 
 The system is solved by Cholesky's factorisation (`suffice.fitting.gram.shifted`), and what the
-certificate says is measured: with r = y − (K + α W⁻¹) a, the fitted values K a are no further than
-‖r‖ from those of the exact solution wherever K is positive semi-definite, whatever its condition;
-and a itself no further than ‖r‖ · max w / α.
+certificate says is measured: with r = y − (K + α W⁻¹) a, and ‖r‖ in the norm Σ w r², the fitted
+values K a are no further than ‖r‖ from those of the exact solution wherever K is positive
+semi-definite, whatever its condition.  How far a itself may be depends on the condition.
 
 Reference: Saunders, Gammerman and Vovk, "Ridge regression learning algorithm in dual variables"
 (1998).
@@ -152,7 +152,7 @@ class KernelRidge(Regressor, Estimator):
             "dual_coef_": dual.reshape(len(dual), *source.target_shape),
             "_rows": kept_rows(rows.X),
         }
-        return Found(attributes, certify(answers, y, alphas, named(self.kernel)))
+        return Found(attributes, certify(answers, y, weight, alphas, named(self.kernel)))
 
     def _kernel(self, n_columns: int) -> KernelFunction:
         return chosen_kernel(
@@ -191,22 +191,23 @@ class KernelRidge(Regressor, Estimator):
         return by_queries(queries, len(dual), lambda part: kernel(part, rows) @ dual, self.n_jobs)
 
 
-def certify(answers: dict[float, Answered], y: Floats, alphas: Floats, kernel: str) -> Certificate:
+def certify(
+    answers: dict[float, Answered], y: Floats, weight: Floats, alphas: Floats, kernel: str
+) -> Certificate:
     """What the residuals prove."""
     residual, condition, error, notes = 0.0, 0.0, 0.0, []
+    roots = np.sqrt(weight)[:, None]
     for alpha, found in answers.items():
-        targets = y[:, alphas == alpha]
         if found.rank < len(y):
             notes.append(
                 f"α = {alpha:g}: the matrix has rank {found.rank} of {len(y)}; of all solutions "
                 "with the least squared residual this is the shortest"
             )
-        size = np.linalg.norm(targets, axis=0)
-        length = np.linalg.norm(found.residual, axis=0) + found.error
-        residual = max(residual, float((length / np.where(size > 0, size, 1.0)).max()))
+        left = lengths(roots * found.residual) + float(roots.max()) * found.error
+        residual = max(residual, relative(left, lengths(roots * y[:, alphas == alpha])))
         condition = max(condition, found.norm * found.inverse)
-        a = np.linalg.norm(found.solution, axis=0)
-        error = max(error, float((length * found.inverse / np.where(a > 0, a, 1.0)).max()))
+        off = (lengths(found.residual) + found.error) * found.inverse
+        error = max(error, relative(off, lengths(found.solution)))
     digits = digits_within(residual)
     claim = (
         f"the fitted values solve the system to {rounded_down(digits)} digits or more of the target"
@@ -215,6 +216,16 @@ def certify(answers: dict[float, Answered], y: Floats, alphas: Floats, kernel: s
     measures = {"residual": residual, "condition": condition, "digits": digits_within(error)}
     path = f"{kernel} kernel, {' and '.join(paths)}"
     return Certificate(digits >= ENOUGH_DIGITS, claim, path, measures, tuple(notes))
+
+
+def lengths(columns: Floats) -> Floats:
+    """The length of each column."""
+    return np.asarray(np.linalg.norm(columns, axis=0))
+
+
+def relative(error: Floats, size: Floats) -> float:
+    """The largest ratio; of nothing, the error itself."""
+    return float((error / np.where(size > 0, size, 1.0)).max())
 
 
 def named(kernel: str | Callable[..., float]) -> str:
