@@ -16,7 +16,7 @@ DIFFERENT: tuple[Line, ...] = (
         says="not symmetric",
     ),
     Line(
-        "eigen_solver='randomized' finds the largest eigenvalues here, not those of largest modulus",
+        "eigen_solver='randomized' finds the largest eigenvalues here, not the largest in modulus",
         ("test_kernel_pca.py::test_precomputed_kernel_not_psd[randomized]",),
         says="DID NOT RAISE",
     ),
