@@ -34,7 +34,7 @@ long: $(STAMPS)/test  ## the tests with whole products of options, and with many
 	$(RUN) -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal \
 		--long --hypothesis-profile long tests $(ARGS)
 
-peers: $(STAMPS)/test  ## scikit-learn's own tests for trees, on the trees of this library
+peers: $(STAMPS)/test  ## scikit-learn's own tests for trees, ensembles, factors and mixtures, on ours
 	$(RUN) -m peers $(ARGS)
 
 lint: $(STAMPS)/lint  ## ruff, mypy, and the direction of the imports

@@ -33,6 +33,8 @@ from benchmarks import (
     least_squares,
     local,
     logistic,
+    mixture_growth,
+    mixtures,
     naive_bayes,
     neighbors,
     on_factors,
@@ -68,6 +70,7 @@ ROWS: tuple[Row, ...] = (
     *decomposition.ROWS,
     *kernel_methods.ROWS,
     *clustering.ROWS,
+    *mixtures.ROWS,
     *conditioning.ROWS,
     *correlated.ROWS,
     *on_factors.ROWS,
@@ -76,6 +79,7 @@ ROWS: tuple[Row, ...] = (
     digits.ROW,
     growth.ROW,
     tree_growth.ROW,
+    mixture_growth.ROW,
     starts.ROW,
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")

@@ -19,6 +19,8 @@ FILES = (
     FOLDER / "decomposition" / "tests" / "test_kernel_pca.py",
     FOLDER / "tests" / "test_kernel_ridge.py",
     FOLDER / "cluster" / "tests" / "test_k_means.py",
+    FOLDER / "mixture" / "tests" / "test_gaussian_mixture.py",
+    FOLDER / "mixture" / "tests" / "test_mixture.py",
 )
 SETTINGS = Path(__file__).with_name("pytest.ini")
 

@@ -10,38 +10,44 @@ failure.
 from __future__ import annotations
 
 import functools
+import importlib
 import re
 from collections.abc import Generator, Sequence
 from typing import Any
 
 import pytest
-import sklearn.cluster
-import sklearn.decomposition
 import sklearn.ensemble  # before the swap: what it makes itself grows scikit-learn's own trees
-import sklearn.kernel_ridge
 import sklearn.tree
 from sklearn.tree import _export as exporters
 
 import suffice
-from peers import bagging, decomposition, forests, k_means, kernel_methods, trees
+from peers import bagging, decomposition, forests, k_means, kernel_methods, mixtures, trees
 from peers.lines import Line
 
 TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor")
-ENSEMBLES = (
-    "RandomForestClassifier",
-    "RandomForestRegressor",
-    "ExtraTreesClassifier",
-    "ExtraTreesRegressor",
-    "BaggingClassifier",
-    "BaggingRegressor",
-)
+OTHERS = {
+    "sklearn.cluster": ("KMeans",),
+    "sklearn.decomposition": ("FactorAnalysis", "KernelPCA"),
+    "sklearn.ensemble": (
+        "RandomForestClassifier",
+        "RandomForestRegressor",
+        "ExtraTreesClassifier",
+        "ExtraTreesRegressor",
+        "BaggingClassifier",
+        "BaggingRegressor",
+    ),
+    "sklearn.kernel_ridge": ("KernelRidge",),
+    "sklearn.mixture": ("GaussianMixture",),
+}
 LISTS = {
     "test_forest.py": forests,
     "test_bagging.py": bagging,
     "test_factor_analysis.py": decomposition,
+    "test_gaussian_mixture.py": mixtures,
     "test_k_means.py": k_means,
     "test_kernel_pca.py": kernel_methods,
     "test_kernel_ridge.py": kernel_methods,
+    "test_mixture.py": mixtures,
 }
 """By the name of the test file; the others are about trees."""
 
@@ -62,12 +68,9 @@ def with_splitter(ours: type) -> type:
 
 def swap() -> None:
     """Ours in place of scikit-learn's, and its exporters made to take them."""
-    sklearn.decomposition.FactorAnalysis = suffice.FactorAnalysis
-    sklearn.decomposition.KernelPCA = suffice.KernelPCA
-    sklearn.kernel_ridge.KernelRidge = suffice.KernelRidge
-    sklearn.cluster.KMeans = suffice.KMeans
-    for name in ENSEMBLES:
-        setattr(sklearn.ensemble, name, getattr(suffice, name))
+    for module, names in OTHERS.items():
+        for name in names:
+            setattr(importlib.import_module(module), name, getattr(suffice, name))
     for name in TREES:
         theirs = getattr(sklearn.tree, name)
         swapped = with_splitter(getattr(suffice, name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import covertype, discriminant, growth, tree_growth, trees
+from benchmarks import covertype, discriminant, growth, mixture_growth, mixtures, tree_growth, trees
 from benchmarks.harness import Bar, Options, timed
 
 
@@ -59,6 +59,28 @@ def test_growth_of_trees_makes_three_tables_and_a_plot(tmp_path):
     text = row.plot.read_text("utf-8")
     assert len(text) < 60_000
     assert text.count(">seconds<") == 3
+
+
+def test_growth_of_mixtures_makes_three_tables_and_a_plot(tmp_path, monkeypatch):
+    monkeypatch.setattr(mixtures, "THREADS", 1)
+    axes = (
+        mixture_growth.Growing("rows", (200, 400), columns=3, components=2),
+        mixture_growth.Growing("columns", (2, 3), rows=200, components=2),
+        mixture_growth.Growing("components", (1, 2), rows=200, columns=3),
+    )
+    row = mixture_growth.MixtureGrowth(axes, tmp_path / "mixture-growth.svg")
+    tables = row.run(Options())
+    assert [table.heads[1:-1] for table in tables] == [("200", "400"), ("2", "3"), ("1", "2")]
+    assert all(table.cells[0][0] == "suffice" and all(table.cells[0]) for table in tables)
+    assert row.plot.read_text("utf-8").count(">seconds<") == 3
+
+
+def test_mixtures_agree(monkeypatch):
+    monkeypatch.setattr(mixtures, "THREADS", 1)
+    for row in (row for row in mixtures.ROWS if "scikit-learn" in row.peers):
+        X, _ = row.data(Options(quick=True))
+        ours, theirs = (fit(X[:3000], None) for fit in (row.ours, row.peers["scikit-learn"]))
+        assert abs(ours - theirs).max() < row.tolerance * abs(theirs).max()
 
 
 def test_trees_are_held_to_the_scores_of_their_peers():

@@ -410,7 +410,7 @@ def excused(model: Any) -> dict[str, str]:
     if type(model).__name__ not in draws:
         return {}
     checks = ["check_sample_weight_equivalence_on_dense_data"]
-    if type(model).__name__ == "KMeans":
+    if type(model).__name__ in {"KMeans", "BaggingRegressor"}:
         checks += ["check_sample_weight_equivalence_on_sparse_data"]
     return dict.fromkeys(checks, "other rows, other draws")
 
@@ -497,7 +497,7 @@ def test_a_weight_is_a_number_of_repetitions(entry, data):
             scale = np.abs(expected).max()
             np.testing.assert_allclose(applied(weighted, data.X), expected, atol=1e-10 * scale)
         else:
-            close(weighted, repeated.fit(model), 1e-10 if loses else 1e-12)
+            close(weighted, repeated.fit(model), 1e-8 if loses else 1e-12)
 
 
 @those("weights")
@@ -573,7 +573,8 @@ def _never_made_dense(monkeypatch):
 @pytest.mark.usefixtures("_never_made_dense")
 def test_sparse_rows_stay_sparse(entry, kind):
     shapes = SPARSE_KEPT if entry.name in KEEPS_ROWS else SPARSE
-    shape = (SPARSE_CELLS if entry.name in DRAWS_ROWS else shapes)[kind]
+    by_cells = DRAWS_ROWS | {"DecisionTreeClassifier", "DecisionTreeRegressor"}
+    shape = (SPARSE_CELLS if entry.name in by_cells else shapes)[kind]
     data = sparse_data(shape, entry)
     table = np.zeros(shape)
     entries = data.X.tocoo()

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from suffice.linear.perceptron import Perceptron as Perceptron
     from suffice.linear.ridge import Ridge as Ridge
     from suffice.mixtures.gaussian_mixture import GaussianMixture as GaussianMixture
+    from suffice.mixtures.mixture import Mixture as Mixture
     from suffice.neighbors.k_neighbors_classifier import (
         KNeighborsClassifier as KNeighborsClassifier,
     )
@@ -136,6 +137,7 @@ _PUBLIC = {
     "LogisticRegression": "suffice.linear.logistic_regression",
     "LogisticRegressionCV": "suffice.selection.cv_estimators.logistic_regression_cv",
     "MixedNB": "suffice.generative.mixed_nb",
+    "Mixture": "suffice.mixtures.mixture",
     "OneVsRest": "suffice.ensembles.one_vs_rest",
     "PCA": "suffice.decomposition.pca",
     "Perceptron": "suffice.linear.perceptron",
@@ -151,6 +153,7 @@ _PUBLIC = {
     "families": "suffice.families",
     "load": "suffice.catalogue",
     "merge": "suffice.fitting.merging_models",
+    "mixtures": "suffice.mixtures",
     "preprocessing": "suffice.preprocessing",
     "save": "suffice.catalogue",
     "scan": "suffice.sources.scan",
@@ -160,7 +163,7 @@ _PUBLIC = {
 }
 
 # Those among them that are modules themselves.
-_MODULES = ("bayes", "catalogue", "families", "preprocessing", "svm", "text", "theory")
+_MODULES = ("bayes", "catalogue", "families", "mixtures", "preprocessing", "svm", "text", "theory")
 
 __all__ = [
     "PCA",
@@ -183,6 +186,7 @@ __all__ = [
     "GeneralizedLinearModel",
     "GridSearchCV",
     "ID3Classifier",
+    "KMeans",
     "KNeighborsClassifier",
     "KNeighborsDensity",
     "KNeighborsRegressor",
@@ -197,6 +201,7 @@ __all__ = [
     "LogisticRegression",
     "LogisticRegressionCV",
     "MixedNB",
+    "Mixture",
     "MultinomialNB",
     "OneVsRest",
     "Perceptron",
@@ -216,6 +221,7 @@ __all__ = [
     "lasso_path",
     "load",
     "merge",
+    "mixtures",
     "preprocessing",
     "save",
     "scan",

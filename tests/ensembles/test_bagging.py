@@ -42,6 +42,7 @@ from suffice import (
     LogisticRegression,
     OneVsRest,
     Perceptron,
+    RandomForestClassifier,
     Ridge,
 )
 from suffice.ensembles.bagging.draws import MemberDraws
@@ -422,7 +423,7 @@ def test_members_are_added_without_a_given_seed_too():
     model.set_params(n_estimators=5).fit(X, y)
     for one, other in zip(first, model.estimators_samples_, strict=False):
         np.testing.assert_array_equal(one, other)
-    with pytest.warns(UserWarning, match="no other is fitted"):
+    with pytest.warns(UserWarning, match="there are .* members already"):
         assert len(model.fit(X, y).estimators_) == 5
 
 
@@ -554,7 +555,7 @@ def test_sparse_rows(base):
         thin.predict_proba(sparse.csr_array(X)), model.predict_proba(X), atol=1e-6
     )
     with pytest.raises(TypeError, match=r"[Ss]parse"):
-        BaggingClassifier().fit(sparse.csr_array(X), y)
+        BaggingClassifier(C45Classifier()).fit(sparse.csr_array(X), y)
 
 
 def test_missing_cells():
@@ -765,3 +766,42 @@ def test_an_ensemble_of_ensembles():
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+# --- rows of trees --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("member", [RandomForestClassifier(3), DecisionTreeClassifier()])
+def test_sparse_rows_of_members_that_write_them_out(member):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 5)) * (rng.random((80, 5)) < 0.4)
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    for model in (BaggingClassifier(member, 4, random_state=0), OneVsRest(member)):
+        set_params = {"estimator__random_state": 0} if isinstance(model, OneVsRest) else {}
+        dense = clone(model).set_params(**set_params).fit(X, y)
+        thin = clone(model).set_params(**set_params).fit(sparse.csr_matrix(X), y)
+        np.testing.assert_array_equal(
+            thin.predict_proba(sparse.csr_matrix(X)), dense.predict_proba(X)
+        )
+
+
+def test_other_rows_are_refused_by_what_they_hold():
+    frame = pd.DataFrame({"city": ["Ulm", "Bonn", None, "Ulm"] * 10, "age": np.arange(40) % 7})
+    y = np.arange(40) % 3
+    for rows in (frame, np.arange(80.0).reshape(40, 2), sparse.eye_array(40, format="csr")):
+        model = BaggingClassifier(n_estimators=2, warm_start=True, random_state=0).fit(rows, y)
+        model.set_params(n_estimators=3).fit(rows.copy(), y.copy())
+        model.set_params(n_estimators=4)
+        other = rows[::-1].reset_index(drop=True) if rows is frame else 2 * rows
+        for X, target in ((other, y), (rows, y[::-1])):
+            with pytest.raises(ValueError, match="rows, weights and how they are drawn"):
+                model.fit(X, target)
+
+
+def test_no_answers_about_no_rows():
+    frame = pd.DataFrame({"city": ["Ulm", "Bonn", None, "Ulm"] * 10, "age": np.arange(40) % 7})
+    y = np.arange(40) % 3
+    assert BaggingRegressor(random_state=0).fit(frame, y).predict(frame[:0]).shape == (0,)
+    model = BaggingClassifier(random_state=0).fit(frame, y)
+    assert model.predict(frame[:0]).shape == (0,)
+    assert model.predict_proba(frame[:0]).shape == (0, 3)

@@ -474,6 +474,8 @@ def test_few_kernels_may_add_in_any_order(monkeypatch: pytest.MonkeyPatch) -> No
     every = all_kernels()
     free = [one.name for one in every if one.any_order]
     assert free == [
+        "suffice.kernels.clustering.bounds.squared_distances",
+        "suffice.kernels.clustering.bounds.still_in_doubt",
         "suffice.kernels.sums.class_products._add_products",
         "suffice.kernels.sums.cross_products.subtract_line",
     ]

@@ -35,6 +35,7 @@ from suffice.statistics.moments.fourth import FourthMoments
 from suffice.statistics.moments.full import Moments
 from suffice.statistics.moments.labelled import LabelledMoments
 from suffice.statistics.moments.pooled import PooledMoments
+from suffice.statistics.moments.soft import SoftMoments
 from suffice.statistics.observed import Observed
 from suffice.statistics.residuals import LineAt, ResidualSums
 from suffice.statistics.rows.weighted import WeightedRows
@@ -534,6 +535,14 @@ def curvature_specimens() -> Iterator[Specimen]:
 # --- groups --------------------------------------------------------------------------------
 
 
+def soft_moments(block: Rows) -> SoftMoments:
+    """Two components: one sees rows as they are, the other half as often and from the point 1."""
+    weight = np.ones(len(block)) if block.weight is None else block.weight
+    there = weight > 0
+    coordinates, weight = np.stack([block.Z, block.Z - 1.0], axis=1)[there], weight[there]
+    return SoftMoments.summarize(coordinates, np.stack([weight, 0.5 * weight]))
+
+
 def by_parity(block: Rows) -> Grouped:
     """Sums of the rows whose first number is even, and of the others; no rows, no group."""
     there = np.ones(len(block), dtype=bool) if block.weight is None else block.weight > 0
@@ -618,6 +627,14 @@ SPECIMENS = [
     *class_sums_specimens(),
     *value_specimens(),
     *class_value_specimens(),
+    Specimen(
+        name="soft moments of integers",
+        statistic=SoftMoments,
+        rows=integer_rows(),
+        summarize=soft_moments,
+        zero=lambda d: SoftMoments.zero(2, d),
+        agree=assert_identical,
+    ),
     Specimen(
         name="sums of integers",
         statistic=Sums,

@@ -132,8 +132,15 @@ def test_monotone_constraints(Tree):
 
 @both
 def test_sparse_rows(Tree):
-    with pytest.raises((TypeError, ValueError), match=r"[Ss]parse|dense"):
-        Tree().fit(sparse.eye(3).tocsr(), [0, 1, 1])
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4)) * (rng.random((120, 4)) < 0.4)
+    y = (X[:, 0] > X[:, 1]).astype(int)
+    thin = sparse.csr_matrix(X)
+    for options in ({}, {"max_bins": 255}, {"prune": "reduced_error"}):
+        models = [Tree(random_state=0, **options).fit(rows, y) for rows in (X, thin)]
+        for rows in (X, thin):
+            np.testing.assert_array_equal(models[0].predict(X), models[1].predict(rows))
+            np.testing.assert_array_equal(models[0].apply(X), models[1].apply(rows))
 
 
 @both

@@ -8,6 +8,7 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -22,7 +23,7 @@ from suffice.sources import as_source, base
 from suffice.trees.growing import levels
 from suffice.trees.growing.binned import grow_from_stream, overview_of
 from suffice.trees.growing.bins import quantile_edges
-from suffice.trees.growing.overview import RowSample
+from suffice.trees.growing.overview import RowSample, few_numbers, few_of_sparse
 from suffice.trees.growing.settings import CRITERIA, WITHOUT_LIMIT, Settings
 
 
@@ -399,7 +400,10 @@ def test_quantile_edges():
     rng = np.random.default_rng(0)
     even = quantile_edges(rng.random(100_000), 255)
     assert len(even) == 254
-    assert np.abs(even - np.arange(1, 255) / 255).max() < 0.01
+    # No bin has more than its share of the quantiles, and the outer ones end with single numbers.
+    assert np.diff([0, *even, 1]).max() < 1.1 / 192
+    assert even[0] < 3e-5
+    assert even[-1] > 1 - 3e-5
     # Half of the numbers are 0: that is one bin, and the others have nearly all of the rest.
     half = quantile_edges(np.where(rng.random(100_000) < 0.5, 0.0, rng.normal(size=100_000)), 255)
     assert 240 < len(half) <= 254
@@ -408,6 +412,30 @@ def test_quantile_edges():
     assert above < 0.03
     assert quantile_edges(np.array([1.0, np.nan, 2.0, 2.0]), 255).tolist() == [1.5]
     assert quantile_edges(np.full(3, np.nan), 255).tolist() == []
+
+
+def test_values_of_sparse_rows_are_those_of_their_cells():
+    rng = np.random.default_rng(0)
+    X = rng.integers(-3, 4, (40, 6)) * (rng.random((40, 6)) < [0, 0.1, 0.5, 0.9, 1, 1])
+    X = X.astype(np.float64)
+    X[:, 5] = rng.normal(size=40)
+    X[::5, 2:4] = np.nan
+    thin = sparse.csr_array(X)
+    thin.data[::7] = 0.0  # stored all the same
+    for found, column in zip(few_of_sparse(thin, 20), thin.toarray().T, strict=True):
+        np.testing.assert_array_equal(found, few_numbers(column, 20))
+
+
+@pytest.mark.parametrize("power", [1, 3, 9])
+def test_bins_of_a_long_tail_lose_little_of_its_variance(power):
+    """A step function of the bins can be as near to the numbers as their sums of squares say."""
+    values = np.random.default_rng(0).standard_normal(50_000) ** power
+    edges = quantile_edges(values, 255)
+    assert len(np.unique(edges)) == 254
+    place = np.searchsorted(edges, values)
+    means = np.bincount(place, values) / np.bincount(place)
+    assert np.var(values - means[place]) < 1e-3 * np.var(values)
+    np.testing.assert_array_equal(edges, quantile_edges(np.sort(values), 255))
 
 
 def test_a_sample_is_bounded_and_the_same_in_any_parts():

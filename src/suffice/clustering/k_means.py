@@ -54,6 +54,7 @@ from suffice.fitting.estimator import Estimator, callers_level
 from suffice.fitting.requests import Found, Passes
 from suffice.fitting.transforming import SourceTransformer
 from suffice.sources import Block, MappedSource, Source, as_source, block_rows
+from suffice.sources.finite import LARGEST, within_range
 from suffice.statistics.sums import Sums
 
 CLAIM = "each row belongs to its nearest centre, and each centre is the mean of its rows"
@@ -225,12 +226,12 @@ default="k-means++"
             raise ValueError(f"{shape} clusters {self.n_clusters}.")
         if centres.shape[1] != source.n_columns:
             raise ValueError(f"{shape} features of the data {source.n_columns}.")
-        if not np.isfinite(centres).all():
-            raise ValueError("init holds a value that is not finite")
+        if not within_range(centres):
+            raise ValueError(f"init holds a value that is not finite, or beyond {LARGEST:g}")
         return as_rows(centres, self._unit)
 
     def _proof(self, found: Clustering) -> Certificate:
-        clusters = len(np.unique(found.labels))
+        clusters = found.clusters
         end = "labels repeat" if found.stable else "the centres hardly move any more"
         path = f"Lloyd's algorithm: {end}"
         notes: tuple[str, ...] = ()
@@ -245,7 +246,8 @@ default="k-means++"
             warnings.warn(message, ConvergenceWarning, stacklevel=callers_level())
             notes += (f"{clusters} clusters have rows: there may be no more different rows",)
         measures = {"shift": found.shift, "iterations": found.n_iter, "clusters": clusters}
-        return Certificate(found.converged, CLAIM, path, measures, notes)
+        claim = CLAIM if found.stable else f"{CLAIM}, to within the tolerance"
+        return Certificate(found.converged, claim, path, measures, notes)
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be a fitted model."""

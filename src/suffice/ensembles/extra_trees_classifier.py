@@ -14,9 +14,12 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, ClassVar
 
+import numpy as np
+
 from suffice.ensembles.forests import classification
 from suffice.ensembles.forests.base import ForestModel
 from suffice.fitting.classification import Classifier
+from suffice.trees.nodes.tree import Floats
 
 
 class ExtraTreesClassifier(Classifier, ForestModel):
@@ -135,3 +138,10 @@ class ExtraTreesClassifier(Classifier, ForestModel):
             max_bins=max_bins, feature_sampling=feature_sampling, voting=voting,
             categorical=categorical,
         )  # fmt: skip
+
+    def _probabilities(self, rows: Any) -> Floats:
+        return self._mean(rows)
+
+    def _log_probabilities(self, rows: Any) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.log(self._mean(rows))

@@ -51,8 +51,9 @@ class ExtraTreesRegressor(Regressor, ForestModel):
         How many rows each tree draws; a float is a share of their weight.
     monotonic_cst : None
         Not taken yet.
-    max_bins : int or None, default=255
-        Bins of a column, 2 to 255, between which it is cut; None cuts between any two values.
+    max_bins : int, "auto" or None, default="auto"
+        Bins of a column, 2 to 255, between which it is cut; None cuts between any two values, and
+        "auto" does so too up to 16,384 rows, and has 255 bins beyond them.
     feature_sampling : {"split", "tree"}, default="split"
         Whether columns are drawn anew in each node, or once for each tree (the random subspace
         method).
@@ -110,7 +111,7 @@ class ExtraTreesRegressor(Regressor, ForestModel):
         ccp_alpha: float = 0.0,
         max_samples: float | None = None,
         monotonic_cst: None = None,
-        max_bins: int | None = 255,
+        max_bins: Any = "auto",
         feature_sampling: str = "split",
         categorical: Sequence[Any] | None = None,
     ) -> None:

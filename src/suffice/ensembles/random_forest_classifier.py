@@ -12,7 +12,8 @@ If two trees have the correlation ρ and each the variance σ² over training se
 drawing makes ρ smaller, and σ² a little larger.  A row that a tree did not draw is new to it: such
 out-of-bag rows judge the forest without others to be held out.
 
-Columns are cut between at most 255 bins, whose bounds are quantiles (`suffice.trees.growing`).
+Columns are cut between at most 255 bins, most of whose bounds are quantiles
+(`suffice.trees.growing.bins`).
 
 Reference: Breiman, "Random forests" (2001); Ho, "The random subspace method" (1998).
 """
@@ -23,9 +24,12 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, ClassVar
 
+import numpy as np
+
 from suffice.ensembles.forests import classification
 from suffice.ensembles.forests.base import ForestModel
 from suffice.fitting.classification import Classifier
+from suffice.trees.nodes.tree import Floats
 
 
 class RandomForestClassifier(Classifier, ForestModel):
@@ -143,3 +147,10 @@ class RandomForestClassifier(Classifier, ForestModel):
             max_bins=max_bins, feature_sampling=feature_sampling, voting=voting,
             categorical=categorical,
         )  # fmt: skip
+
+    def _probabilities(self, rows: Any) -> Floats:
+        return self._mean(rows)
+
+    def _log_probabilities(self, rows: Any) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.log(self._mean(rows))

@@ -12,7 +12,8 @@ If two trees have the correlation ρ and each the variance σ² over training se
 drawing makes ρ smaller, and σ² a little larger.  A row that a tree did not draw is new to it: such
 out-of-bag rows judge the forest without others to be held out.
 
-Columns are cut between at most 255 bins, whose bounds are quantiles (`suffice.trees.growing`).
+Columns are cut between at most 255 bins, most of whose bounds are quantiles
+(`suffice.trees.growing.bins`); of few rows, between any two values.
 
 Reference: Breiman, "Random forests" (2001); Ho, "The random subspace method" (1998).
 """
@@ -60,8 +61,9 @@ class RandomForestRegressor(Regressor, ForestModel):
         How many rows each tree draws; a float is a share of their weight.
     monotonic_cst : None
         Not taken yet.
-    max_bins : int or None, default=255
-        Bins of a column, 2 to 255, between which it is cut; None cuts between any two values.
+    max_bins : int, "auto" or None, default="auto"
+        Bins of a column, 2 to 255, between which it is cut; None cuts between any two values, and
+        "auto" does so too up to 16,384 rows, and has 255 bins beyond them.
     feature_sampling : {"split", "tree"}, default="split"
         Whether columns are drawn anew in each node, or once for each tree (the random subspace
         method).
@@ -118,7 +120,7 @@ class RandomForestRegressor(Regressor, ForestModel):
         ccp_alpha: float = 0.0,
         max_samples: float | None = None,
         monotonic_cst: None = None,
-        max_bins: int | None = 255,
+        max_bins: Any = "auto",
         feature_sampling: str = "split",
         categorical: Sequence[Any] | None = None,
     ) -> None:

@@ -43,6 +43,9 @@ ROWS_AT_ONCE = 1 << 14
 STEPS = 1e4
 """Moves of the parameters that are tolerated, for each unit of the tolerance of the objective."""
 
+STILL = 1e-12
+"""Moves of the parameters that are rounding."""
+
 ROUNDING = 1e-12
 """Share of the objective by which it may rise from one step to the next: it is a long sum."""
 
@@ -98,6 +101,8 @@ class LatentModel(ABC):
         What changes of the objective are divided by: the weight of the rows; None for its size.
     moved : float
         How far the last M step moved the parameters, in units of the model's own.
+    first : int
+        The first objective that others can be compared with, as of `Ascent`.
     """
 
     rows: str
@@ -109,6 +114,7 @@ class LatentModel(ABC):
     unproved: str = "the model has no likelihood: that EM settles is all that is shown"
     unit: float | None = None
     moved: float = 0.0
+    first: int = 1
 
     @abstractmethod
     def expect(self, block: Block) -> Expected:
@@ -140,27 +146,34 @@ class Ascent(NamedTuple):
         How far the last step moved the parameters.
     unit : float, or None
         What changes are divided by.
+    first : int
+        The first objective that others can be compared with: a start may know less than what
+        follows, or have another prior.
     """
 
     objectives: list[float]
     solution: Certificate | None = None
     moved: float = 0.0
     unit: float | None = None
+    first: int = 1
 
     @property
     def change(self) -> float:
         """The change of the objective by the last step whose end is known."""
-        # The start may know less than what follows, or have another prior.
-        if len(self.objectives) < 3 or not np.isfinite(self.objectives[-1]):
+        if len(self.objectives) < self.first + 2 or not np.isfinite(self.objectives[-1]):
             return np.inf
         before, after = self.objectives[-2:]
         return abs(after - before) / (self.unit or max(abs(after), 1e-300))
 
     @property
     def largest_rise(self) -> float:
-        """By which share of itself the objective rose in a step, 0 if in none."""
+        """By which share of itself the objective rose in a step, 0 if in none.
+
+        Of an objective near 0, a sum over many rows, by which share of its unit.
+        """
+        found = np.asarray(self.objectives[self.first :])
         with np.errstate(invalid="ignore"):  # of values that are infinite
-            rises = np.diff(self.objectives[1:]) / np.maximum(np.abs(self.objectives[2:]), 1e-300)
+            rises = np.diff(found) / np.maximum(np.abs(found[1:]), self.unit or 1e-300)
         return float(rises[~np.isnan(rises)].max(initial=0.0))
 
     def settled(self, tol: float) -> bool:
@@ -169,7 +182,7 @@ class Ascent(NamedTuple):
         Near the maximum the objective changes by the square of a step: a small tolerance asks for
         small steps too.
         """
-        return self.change <= tol and self.moved <= STEPS * tol
+        return self.change <= tol and self.moved <= STEPS * tol + STILL
 
     def certificate(self, model: LatentModel) -> Certificate:
         """What EM and the last maximum prove together."""
@@ -210,7 +223,7 @@ def ascended(model: LatentModel) -> Generator[Request, Any, Ascent | None]:
             if solution is None:
                 return None
             objectives = [*ascent.objectives, objective]
-            ascent = Ascent(objectives, solution, model.moved, model.unit)
+            ascent = Ascent(objectives, solution, model.moved, model.unit, model.first)
             if ascent.settled(model.tol):
                 break
     except StopAsked:

@@ -15,11 +15,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.bayes.dirichlet_categorical import DirichletCategorical
+from suffice.engines.workers import one_blas_thread
+from suffice.fitting.certificate import Certificate
 from suffice.fitting.density import log_likelihood
 from suffice.fitting.em import Ascent, ascended
 from suffice.fitting.estimator import Estimator
@@ -74,7 +77,7 @@ class MixtureModel(Estimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0.0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "em": [StrOptions({"soft", "hard"})],
@@ -127,8 +130,7 @@ class MixtureModel(Estimator):
     def _log_prior(self, components: Any, weights: Floats) -> float:
         """log p(θ), up to a constant."""
         pseudo = self._pseudo_rows()
-        with np.errstate(divide="ignore"):
-            return float(np.sum(np.where(pseudo > 0, pseudo * np.log(weights), 0.0)))
+        return float(xlogy(pseudo, weights).sum())
 
     # --- fitting --------------------------------------------------------------------------
 
@@ -153,16 +155,19 @@ class MixtureModel(Estimator):
 
     def _training_source(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Source:
         if self.unlabelled is None:
-            return super()._training_source(X, None, sample_weight, reset)
+            return self._table_source(X, None, sample_weight, reset)
         found = None if isinstance(X, Source) else with_filled(y, self.unlabelled)
-        source: Any = super()._training_source(
-            X, y if found is None else found[0], sample_weight, reset
-        )
+        target = y if found is None else found[0]
+        source: Any = self._table_source(X, target, sample_weight, reset)
         if not source.has_target:
             raise ValueError("unlabelled marks rows of a target: pass y, or scan(…, target=…)")
         if found is not None:
             source.y = found[1]
         return source
+
+    def _table_source(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Source:
+        """Rows to learn from, whatever cells they have."""
+        return super()._training_source(X, y, sample_weight, reset)
 
     def _passes(self, source: Source) -> Passes:
         self._held(), self._pseudo_rows()  # what is wrong is told before rows are read
@@ -182,19 +187,23 @@ class MixtureModel(Estimator):
         seeds = [int(rng.randint(1 << 31)) for _ in range(self.n_init)]
         starts, total = yield from self._starts(source, seeds, label, n_classes)
         runs = [MixtureAscent(self, *start, total, label) for start in starts]
-        ascents: list[Ascent] = yield from side_by_side([ascended(run) for run in runs])  # type: ignore[assignment]
-        last = [a.objectives[-1] if a.objectives else np.inf for a in ascents]
-        best = int(np.argmin(last))
-        run, ascent = runs[best], ascents[best]
-        if ascent.solution is None:
+        ends = yield from side_by_side([tried(run) for run in runs])
+        if all(isinstance(end, ValueError) for end in ends):
+            raise ends[0]
+        best = int(np.argmin([last_objective(end) for end in ends]))
+        run, ascent = runs[best], ends[best]
+        if ascent.solution is not None:
+            proof = ascent.certificate(run)
+        elif self.max_iter == 0:
+            proof = Certificate(False, "where EM would start: max_iter=0", self._path, {})
+        else:
             raise ValueError("stopped before the first step of EM")
-        proof = ascent.certificate(run)
         bounds = [-objective / total for objective in ascent.objectives]
         learned = {
             "weights_": run.weights,
             "converged_": ascent.settled(self.tol),
             "n_iter_": len(ascent.objectives),
-            "lower_bound_": bounds[-1],
+            "lower_bound_": bounds[-1] if bounds else -np.inf,
             "lower_bounds_": bounds,
             **self._attributes(run.components),
         }
@@ -208,7 +217,8 @@ class MixtureModel(Estimator):
         step, n = components.rows_at_once, rows.shape[0]
         with np.errstate(divide="ignore"):
             logs = np.log(self.weights_)[:, None]
-        found = [components.expected(rows[i : i + step])[0] for i in range(0, n, step)]
+        with one_blas_thread():  # of products so small, several threads would mostly spin
+            found = [components.expected(rows[i : i + step])[0] for i in range(0, n, step)]
         return np.concatenate(found, axis=1) + logs
 
     def _log_densities(self, rows: Any) -> Floats:
@@ -280,3 +290,18 @@ class MixtureModel(Estimator):
         counts = rng.multinomial(n_samples, self.weights_)
         rows = [self._drawn(c, int(n), rng) for c, n in enumerate(counts)]
         return np.concatenate(rows), np.repeat(np.arange(len(counts)), counts)
+
+
+def tried(run: MixtureAscent) -> Generator[Request, Any, Any]:
+    """EM from one start: how far it came, or why it had to end, for others may fare better."""
+    try:
+        return (yield from ascended(run))
+    except ValueError as reason:
+        return reason
+
+
+def last_objective(end: Ascent | ValueError) -> float:
+    """What an end is judged by."""
+    if isinstance(end, ValueError):
+        return np.inf
+    return end.objectives[-1] if end.objectives else np.finfo(np.float64).max

@@ -104,7 +104,7 @@ default="kmeans"
     >>> model = GaussianMixture(3, random_state=0).fit(X)
     >>> model.means_.shape, round(model.score(X), 2)
     ((3, 4), -1.2)
-    >>> model.predict_proba(X[:1]).round(3).max()
+    >>> float(model.predict_proba(X[:1]).round(3).max())
     1.0
     """
 
@@ -207,6 +207,12 @@ default="kmeans"
             raise ValueError(
                 "em='hard' has no place for missing cells: what is expected of them is soft; use "
                 "em='soft', or fill them"
+            )
+        if self.prior is not None and (np.ndim(self.prior.kappa) or np.ndim(self.prior.nu)):
+            raise ValueError("the prior is one for all components: give single kappa and nu")
+        if table.count < self.n_components:
+            raise ValueError(
+                f"n_samples={table.count} should be >= n_components={self.n_components}"
             )
         if self.prior is not None and self.prior.columns != source.n_columns:
             raise ValueError(

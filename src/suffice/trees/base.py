@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
@@ -28,11 +28,11 @@ from suffice.sources.derived.subset import SubsetSource
 from suffice.trees.growing.binned import grow_from_stream, overview_of
 from suffice.trees.growing.columns import MOST_CATEGORIES
 from suffice.trees.growing.exact import grow_in_memory
-from suffice.trees.growing.overview import MOST_BINS
+from suffice.trees.growing.overview import MOST_BINS, written_out
 from suffice.trees.growing.sample import TreeSample, seed_of
 from suffice.trees.growing.settings import PARAMETERS, Settings, columns_drawn, settings_of
 from suffice.trees.nodes.cells import categories_of
-from suffice.trees.nodes.model import CellsModel
+from suffice.trees.nodes.model import CellsModel, in_parts
 from suffice.trees.nodes.tree import Floats, Tree
 from suffice.trees.pruning import cost_complexity, reduced_error
 
@@ -66,6 +66,11 @@ class TreeModel(CellsModel):
     random_state: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = PARAMETERS
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     # --- what a model provides ------------------------------------------------------------
 
@@ -168,7 +173,8 @@ class TreeModel(CellsModel):
         rows: Rows = yield from needed(Gather("rows"))
         first = partial(self._first_sample, categorical=categorical)
         learn = unless_rounded(source, np.flatnonzero(categorical).tolist(), first)
-        sample = self._weighted(learn(Block(rows.X, rows.y, rows.weight, 0)))
+        X = written_out(rows.X) if issparse(rows.X) else rows.X
+        sample = self._weighted(learn(Block(X, rows.y, rows.weight, 0)))
         n = len(sample.y)
         settings = self._settings(n, float(n if sample.weight is None else sample.weight.sum()))
         n_categories = np.array([-1 if one is None else len(one) for one in self.categories_])
@@ -267,7 +273,7 @@ class TreeModel(CellsModel):
 
     def _values(self, rows: Any) -> Floats:
         """The values of the leaves that rows come to."""
-        return self.tree_.predict(self._cells(rows))
+        return in_parts(lambda some: self.tree_.predict(self._cells(some)), rows)
 
     def apply(self, X: Any, check_input: bool = True) -> NDArray[np.int64]:
         """The number of the leaf that each row comes to.

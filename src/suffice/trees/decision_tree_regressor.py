@@ -27,6 +27,7 @@ from sklearn.utils._param_validation import StrOptions
 from suffice.fitting.regression import Regressor
 from suffice.sources import Block
 from suffice.trees.base import TreeModel
+from suffice.trees.growing.overview import numbers_of
 from suffice.trees.nodes.tree import Floats
 
 
@@ -120,9 +121,7 @@ class DecisionTreeRegressor(Regressor, TreeModel):
         return "absolute_error" if self.criterion == "absolute_error" else "squared_error"
 
     def _target_of(self, block: Block, reset: bool) -> NDArray[Any]:
-        y = np.asarray(block.y, np.float64)
-        if y.ndim != 1:
-            raise ValueError(f"the target has {y.shape[1]} columns; a tree takes one for now")
+        y = numbers_of(block.y)
         if not np.isfinite(y).all():
             raise ValueError("the target holds NaN or infinity")
         if self.criterion == "poisson" and (y < 0).any():

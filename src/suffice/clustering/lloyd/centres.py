@@ -23,7 +23,9 @@ too small for float32 add no more than `tiny`; numbers too large for it make the
 and are compared again.  A far centre has a wide margin, but a large score as well: it costs the
 other rows nothing.
 
-The same margins make the bounds on distances that `suffice.kernels.clustering.bounds` goes by.
+The same margins make the bounds on distances that `suffice.kernels.clustering.bounds` goes by:
+‖x − b‖² ≤ X + 2v₁ + 2κ (Q_b + X), and X + 2v₂ − 2κ (Q_b + X) is no more than any other; X may be
+rounded to float32 there, for κ is at least 8u.  CSR rows are compared by these scores in float64.
 """
 
 from __future__ import annotations

@@ -127,7 +127,9 @@ class Motion:
             np.fill_diagonal(squares, np.inf)
             halves = 0.5 * np.sqrt(squares.min(axis=1)) * table.scale
         up, down = 1 + 2.0**-22, 1 - 2.0**-22
-        return cls(*(part.astype(np.float32) for part in (moves * up, others * up, halves * down)))
+        with np.errstate(over="ignore"):  # infinity says as much
+            rounded = (moves * up, others * up, halves * down)
+            return cls(*(part.astype(np.float32) for part in rounded))
 
 
 def assigned(shard: Shard, table: CentreTable, motion: Motion | None) -> tuple[RowState, Sums]:

@@ -99,6 +99,8 @@ class Clustering(NamedTuple):
         Whether the tolerance was met.
     shift : float
         How far the centre that is farthest from the mean of its rows is from it.
+    clusters : int
+        How many of them have rows.
     """
 
     centres: Floats
@@ -108,6 +110,7 @@ class Clustering(NamedTuple):
     stable: bool
     within: bool
     shift: float
+    clusters: int
 
     @property
     def converged(self) -> bool:
@@ -157,7 +160,10 @@ def lloyd(
     means = frame.means(high + low, centres)
     left = float(np.sqrt(np.square(means - centres).sum(axis=1)).max())
     fixed = stable and not (isinstance(rows, HeldRows) and changed)
-    return Clustering(centres, rows.labels(last), float(inertia), n_iter, bool(fixed), within, left)
+    clusters = int((high[:, -1] > 0).sum())
+    return Clustering(
+        centres, rows.labels(last), float(inertia), n_iter, bool(fixed), within, left, clusters
+    )
 
 
 def _motion(rows: HeldRows | StreamedRows, before: Floats, table: CentreTable) -> Motion | None:

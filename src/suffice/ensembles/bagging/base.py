@@ -27,6 +27,7 @@ from suffice.ensembles.bagging.draws import (
     MODEL,
     MemberDraws,
     Present,
+    digest_of,
     n_features,
     n_samples,
 )
@@ -40,8 +41,9 @@ from suffice.ensembles.bagging.members import (
     set_seeds,
     side_by_side,
     takes_weights,
+    warn_of_none_added,
 )
-from suffice.ensembles.bagging.out_of_bag import out_of_bag
+from suffice.ensembles.bagging.out_of_bag import out_of_bag, warn_of_seen
 from suffice.ensembles.binary_fits import reads_sources, steps
 from suffice.fitting.column_kinds import categorical_columns
 from suffice.fitting.estimator import Estimator, callers_level
@@ -52,9 +54,6 @@ from suffice.sources import Block, Source
 from suffice.trees.growing.sample import seed_of
 
 Floats = NDArray[np.float64]
-
-FEW_SAMPLES = 10
-"""MemberDraws that are suspiciously few where a share of the rows was asked for."""
 
 FEW_QUERIES = 1024
 """Rows up to which members answer one after the other: a thread would cost more."""
@@ -244,11 +243,7 @@ class Bagging(Estimator):
         rows = rows._replace(y=self._learned_target(Block(rows.X, rows.y, rows.weight, 0)))
         draws = self._draws_from(rows, present, before)
         if before == self.n_estimators:
-            warnings.warn(
-                f"warm_start=True: there are {before} members already, as n_estimators asks for; "
-                "no other is fitted",
-                stacklevel=callers_level(),
-            )
+            warn_of_none_added(before)
         new = range(before, self.n_estimators)
         models, columns, more = self._fitted(rows, draws, new, categorical)
         kept = vars(self) if before else {"estimators_": [], "estimators_features_": []}
@@ -316,6 +311,7 @@ class Bagging(Estimator):
             bool(self.bootstrap_features),
             weight,
             None if present is None else present.numbers,
+            digest_of(rows.X, rows.y),
         )
         if self.oob_score and not self.bootstrap:
             raise ValueError("oob_score=True needs bootstrap=True: rows must be left out by chance")
@@ -354,12 +350,7 @@ class Bagging(Estimator):
         mean = out_of_bag(self._answer, rows.X, self._draws, len(self.estimators_), self._n_jobs())
         there = ~np.isnan(mean.reshape(n, -1)).any(axis=1)
         score = float("nan")
-        if not there.all():
-            warnings.warn(
-                f"{n - there.sum()} of {n} rows were drawn for every member and have no "
-                "out-of-bag estimate: more members would leave each out now and then",
-                stacklevel=callers_level(),
-            )
+        warn_of_seen(n - int(np.count_nonzero(there)), n)
         if there.any():
             assert rows.y is not None
             weight = None if rows.weight is None else rows.weight[there]

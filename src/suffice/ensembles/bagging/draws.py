@@ -13,15 +13,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from suffice.fitting.estimator import callers_level
 from suffice.fitting.files.registry import storable
-from suffice.sources import Block
+from suffice.sources import Block, Columns
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -78,6 +80,8 @@ class MemberDraws:
         To which the probability of a row is proportional; equal ones by default.
     numbers : int64 array of shape (rows,), or None
         What number each row has where some have no weight.
+    digest : str
+        Of the rows.
 
     Examples
     --------
@@ -95,11 +99,14 @@ class MemberDraws:
     replace_columns: bool
     weight: Floats | None = None
     numbers: Integers | None = None
+    digest: str = ""
 
     def __post_init__(self) -> None:
         counts = (self.seed, self.n_rows, self.n_columns, self.n_samples, self.n_features)
         if any(type(count) is not int or count < 0 for count in counts):
             raise ValueError("its draws are not counted by whole numbers")
+        if type(self.digest) is not str:
+            raise ValueError("its draws are of rows that are not known")
         for one, kind in ((self.weight, "f"), (self.numbers, "i")):
             if one is not None and (one.shape != (self.n_rows,) or one.dtype.kind != kind):
                 raise ValueError("its draws do not fit its rows")
@@ -138,13 +145,30 @@ class MemberDraws:
         return rows if self.numbers is None else self.numbers[rows]
 
     def is_like(self, other: MemberDraws) -> bool:
-        """Whether two make the same draws."""
+        """Whether two make the same draws from the same rows."""
         ours, theirs = vars(self), vars(other)
         return all(_equal(value, theirs[name]) for name, value in ours.items())
 
 
 def _equal(one: Any, other: Any) -> bool:
     return (one is None) == (other is None) and np.array_equal(one, other)
+
+
+def digest_of(*tables: Any) -> str:
+    """What tells arrays, CSR arrays and Columns from others, by what they hold."""
+    found = blake2b(digest_size=16)
+    for table in tables:
+        parts = [table]
+        if isinstance(table, Columns):
+            parts = list(table.columns)
+        elif issparse(table):
+            parts = [table.data, table.indices, table.indptr]
+        for part in map(np.asarray, parts):
+            text = part.dtype == object
+            found.update(repr((part.shape, part.tolist() if text else part.dtype.kind)).encode())
+            if not text:
+                found.update(np.ascontiguousarray(part).data)
+    return found.hexdigest()
 
 
 def n_samples(asked: Any, n_rows: int, weight: Floats | None, replace: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from suffice.engines.settings import resolve_threads
 from suffice.ensembles.binary_fits import MOST_NAMED, reads_sources, steps
 from suffice.fitting.callbacks import FitTask, is_watched
 from suffice.fitting.certificate import Certificate
-from suffice.fitting.estimator import Estimator
+from suffice.fitting.estimator import Estimator, callers_level
 from suffice.sources import Columns, as_source
 from suffice.sources.memory.one_block import OneBlock
 
@@ -97,6 +98,15 @@ def side_by_side(
     for start in range(0, len(members), together):
         some = members[start : start + together]
         yield from each(some, lambda member, stopped: function(member), n_jobs)
+
+
+def warn_of_none_added(n: int) -> None:
+    """Warn that a fit that goes on had nothing to do."""
+    warnings.warn(
+        "Warm-start fitting without increasing n_estimators does not fit new trees: there are "
+        f"{n} members already",
+        stacklevel=callers_level(),
+    )
 
 
 def last_objective(model: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from suffice.ensembles.bagging.draws import MemberDraws
 from suffice.ensembles.bagging.members import side_by_side
+from suffice.fitting.estimator import callers_level
 
 Floats = NDArray[np.float64]
 
@@ -45,3 +47,13 @@ def out_of_bag(
         count[rows] += 1
     total[count == 0] = np.nan
     return np.asarray(total / np.maximum(count, 1).reshape(-1, *(1,) * (total.ndim - 1)))
+
+
+def warn_of_seen(n_seen: int, n_rows: int) -> None:
+    """Warn of rows that each member has drawn, if there are such."""
+    if n_seen:
+        warnings.warn(
+            f"Some inputs do not have OOB scores: {n_seen} of {n_rows} rows were drawn for every "
+            "member; more members would leave each out now and then",
+            stacklevel=callers_level(),
+        )

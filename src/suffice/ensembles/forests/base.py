@@ -6,7 +6,6 @@ trees grow side by side, each from what its own seed draws.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -22,11 +21,15 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.engines.engine import Stopped
-from suffice.engines.passes import each
+from suffice.engines.passes import each, map_rows
+from suffice.ensembles.bagging.draws import n_samples
+from suffice.ensembles.bagging.members import warn_of_none_added
+from suffice.ensembles.bagging.out_of_bag import warn_of_seen
 from suffice.ensembles.forests.checks import (
     certificate_of,
     check_alike,
     check_loaded,
+    path_of,
     same_values,
 )
 from suffice.ensembles.forests.draws import Bootstrap
@@ -36,10 +39,11 @@ from suffice.fitting.requests import Found, Keep, Passes, needed
 from suffice.sources import Source
 from suffice.trees.growing.binned import overview_of
 from suffice.trees.growing.bins import Coding, bins_of
+from suffice.trees.growing.overview import MOST_BINS
 from suffice.trees.growing.sample import seed_of
 from suffice.trees.growing.settings import PARAMETERS, Settings, columns_drawn, settings_of
 from suffice.trees.nodes.forest import Forest
-from suffice.trees.nodes.model import CellsModel
+from suffice.trees.nodes.model import CellsModel, in_parts
 from suffice.trees.nodes.tree import Floats, Tree
 from suffice.trees.pruning import cost_complexity
 
@@ -52,12 +56,16 @@ OF_TREES = (
 
 LEARNED = (
     "categories_", "classes_", "n_classes_", "n_features_in_", "feature_names_in_", "n_outputs_",
-    "max_features_", "certificate_", "trace_",
+    "max_features_",
 )  # fmt: skip
 """What a model of one tree has of its forest."""
 
 EVERY_VALUE = int(np.iinfo(np.int32).max)
 """Bins of a column if each of its values has one."""
+
+MOST_EXACT = 1 << 14
+"""Rows up to which `max_bins="auto"` takes all values as bins: growth takes up to half as long
+again, and twice as long at 50,000."""
 
 
 class ForestModel(CellsModel):
@@ -83,7 +91,7 @@ class ForestModel(CellsModel):
     oob_score: Any
     max_features: Any
     max_samples: Any
-    max_bins: int | None
+    max_bins: Any
     feature_sampling: str
     class_weight: Any
     ccp_alpha: float
@@ -134,12 +142,14 @@ class ForestModel(CellsModel):
 
     def _passes(self, source: Source) -> Passes:
         categorical = self._categorical(source)
-        most = EVERY_VALUE if self.max_bins is None else int(self.max_bins)
+        usual = MOST_BINS if self.max_bins == "auto" else self.max_bins
+        most = EVERY_VALUE if usual is None else int(usual)
         overview = yield from overview_of(source, categorical.tolist(), is_classifier(self), most)
         before = vars(self).get("forest_") if self.warm_start else None
         known = getattr(self, "classes_", None) if before is not None else None
         n_classes, factor = self._task.take_overview(self, overview)
-        coding = Coding(bins_of(overview, self._n_jobs()), overview.labels, 0.0)
+        limit = MOST_EXACT if self.max_bins == "auto" else 0
+        coding = Coding(bins_of(overview, self._n_jobs(), limit), overview.labels, 0.0)
         shards = yield from needed(Keep("bins", coding))
         rows = BinnedRows.of(shards, coding.bins, coding.is_wide)
         shards.close()
@@ -159,9 +169,8 @@ class ForestModel(CellsModel):
             self.seed_ = seed_of(self.random_state)
         old, self.draws_ = vars(self).get("draws_"), None
         if self.bootstrap:
-            self.draws_ = Bootstrap.of(
-                self.seed_, rows.weight, rows.place, rows.n_given, self.max_samples
-            )
+            size = n_samples(self.max_samples, rows.n_rows, rows.weight, replace=True)
+            self.draws_ = Bootstrap.of(rows, self.seed_, size)
         strange = before is not None and not (old and self.draws_ and old.are(self.draws_))
         if strange and self.oob_score:
             raise ValueError(
@@ -177,7 +186,8 @@ class ForestModel(CellsModel):
             self.__dict__.pop(name, None)
         if self.oob_score:
             attributes |= self._out_of_bag(forest, rows)
-        return Found(attributes, certificate_of(self, forest, attributes.get("oob_score_")))
+        path = path_of(coding.bins, self._at_random, most)
+        return Found(attributes, certificate_of(forest, path, attributes.get("oob_score_")))
 
     def _grown(self, rows: BinnedRows, settings: Settings, before: Forest | None) -> Forest:
         first = 0 if before is None else len(before)
@@ -187,11 +197,7 @@ class ForestModel(CellsModel):
                 "that there are, with warm_start=True"
             )
         if before is not None and first == self.n_estimators:
-            warnings.warn(
-                "Warm-start fitting without increasing n_estimators does not fit new trees.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn_of_none_added(first)
             return before
         for name in ("by_row", "columns", "points", "bounds", "all_known"):
             getattr(rows, name)  # made once, not by each thread
@@ -224,13 +230,7 @@ class ForestModel(CellsModel):
         values = forest.votes if hard else forest.value[:, 0]
         codes = ranked(rows, forest)
         sums, counts = sums_out_of_bag(forest, self.draws_, codes, values, self._n_jobs())
-        if not counts.all():
-            warnings.warn(
-                "Some inputs do not have OOB scores: every tree drew them. With more trees there "
-                "will be none such",
-                UserWarning,
-                stacklevel=2,
-            )
+        warn_of_seen(int(np.count_nonzero(counts == 0)), rows.n_rows)
         with np.errstate(invalid="ignore"):
             found = self._task.judged(self, sums / counts[:, None], rows)
         return {
@@ -255,7 +255,8 @@ class ForestModel(CellsModel):
                 setattr(both, name, value)
         both.forest_ = self.forest_.joined([other.forest_])
         both.n_estimators, both.draws_ = len(both.forest_), None
-        both.certificate_ = certificate_of(both, both.forest_, None)
+        paths = dict.fromkeys(one.certificate_.path for one in (self, other))
+        both.certificate_ = certificate_of(both.forest_, "; ".join(paths), None)
         return both
 
     def __radd__(self, other: Any) -> Self:
@@ -266,14 +267,8 @@ class ForestModel(CellsModel):
     def _mean(self, rows: Any) -> Floats:
         """The mean of what all trees say, or vote."""
         votes = getattr(self, "voting", "soft") == "hard"
-        return self.forest_.mean(self._cells(rows), votes, self._n_jobs())
-
-    def _probabilities(self, rows: Any) -> Floats:
-        return self._mean(rows)
-
-    def _log_probabilities(self, rows: Any) -> Floats:
-        with np.errstate(divide="ignore"):
-            return np.log(self._mean(rows))
+        mean = partial(self.forest_.mean, votes=votes, n_jobs=self._n_jobs())
+        return in_parts(lambda some: mean(self._cells(some)), rows)
 
     def _predicted(self, rows: Any) -> NDArray[Any]:
         mean = self._mean(rows)
@@ -344,8 +339,11 @@ class ForestModel(CellsModel):
         check_is_fitted(self)
         return len(self.forest_)
 
-    def __getitem__(self, place: int) -> Any:
-        return self._tree_model(self.forest_[range(len(self))[place]])
+    def __getitem__(self, place: int | slice) -> Any:
+        chosen = range(len(self))[place]
+        if isinstance(chosen, int):
+            return self._tree_model(self.forest_[chosen])
+        return [self._tree_model(self.forest_[one]) for one in chosen]
 
     @property
     def estimators_samples_(self) -> list[NDArray[np.int64]]:
@@ -365,7 +363,7 @@ class ForestModel(CellsModel):
         check_is_fitted(self)
         return self.forest_.importances()
 
-    def oob_permutation_importance(self, X: Any, y: Any) -> Bunch:
+    def oob_permutation_importance(self, X: Any, y: Any = None) -> Bunch:
         """By how much errors grow if a column is shuffled, on rows that trees did not draw.
 
         Errors are wrong classes, or squares.  A column that tells nothing comes out at about 0,
@@ -374,7 +372,7 @@ class ForestModel(CellsModel):
         Parameters
         ----------
         X, y
-            The rows of the fit, in their order.
+            The rows of the fit, in their order; `y` is None if `X` is a source.
 
         Returns
         -------
@@ -385,7 +383,8 @@ class ForestModel(CellsModel):
         check_is_fitted(self)
         if self.draws_ is None:
             raise ValueError("no tree leaves rows out: fit with bootstrap=True, one forest alone")
-        target = self._task.numbers_of(self, np.asarray(y))
+        source = self._training_source(X, y, None, reset=False)
+        target = map_rows(source, partial(self._task.numbers_of, self), self._n_jobs())
         codes = self.forest_.codes(self._apply(X, self._cells))
         found = permutation_importances(
             self.forest_, self.draws_, codes, target, is_classifier(self), self._n_jobs()

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from suffice.fitting.certificate import Certificate
+from suffice.trees.growing.bins import ColumnBins
 from suffice.trees.nodes.forest import Forest
 
 
-def certificate_of(model: Any, forest: Forest, score: float | None) -> Certificate:
+def path_of(bins: Sequence[ColumnBins], at_random: bool, max_bins: int) -> str:
+    """How a forest was grown, for its certificate."""
+    exact = all(one.categories is not None or one.values is not None for one in bins)
+    cut = "values" if exact else f"bins, at most {max_bins} a column"
+    how = "one cut at random" if at_random else "every cut"
+    return f"in each column that is looked at, {how} between {cut}"
+
+
+def certificate_of(forest: Forest, path: str, score: float | None) -> Certificate:
     """What is known of a forest that has grown."""
     leaf = forest.children_left < 0
     in_leaves = np.add.reduceat(np.where(leaf, forest.n_node_samples, 0), forest.starts[:-1])
@@ -21,9 +31,6 @@ def certificate_of(model: Any, forest: Forest, score: float | None) -> Certifica
     }
     if score is not None:
         measures["out-of-bag score"] = float(score)
-    cut = "values" if model.max_bins is None else f"bins, at most {model.max_bins} a column"
-    how = "one cut at random" if model._at_random else "every cut"
-    path = f"in each column that is looked at, {how} between {cut}"
     return Certificate(holds, "each row of a tree is counted in one of its leaves", path, measures)
 
 
@@ -42,6 +49,8 @@ def check_alike(one: Any, other: Any) -> None:
     names = [getattr(model, "feature_names_in_", np.array([])).tolist() for model in (one, other)]
     if other.n_features_in_ != one.n_features_in_ or names[0] != names[1]:
         raise ValueError("the forests are of different columns")
+    if getattr(one, "voting", None) != getattr(other, "voting", None):
+        raise ValueError("one forest votes, the other averages: give both the same `voting`")
     if not same_values(one, other.categories_, getattr(other, "classes_", None)):
         raise ValueError(
             "the forests know different classes or categories: fit both with rows of each"

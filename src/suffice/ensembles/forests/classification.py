@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 from suffice.ensembles.forests.growing import BinnedRows
 from suffice.ensembles.forests.out_of_bag import score_of
 from suffice.fitting.class_weights import class_factors
+from suffice.sources import Block
 from suffice.statistics.counts.distinct import locate
 from suffice.statistics.counts.labels import coded
 from suffice.trees.decision_tree_classifier import MOST_CLASSES, DecisionTreeClassifier
@@ -67,7 +68,12 @@ def judged(model: Any, said: Floats, rows: BinnedRows) -> dict[str, Any]:
     return {"oob_decision_function_": said, "oob_score_": score}
 
 
-def numbers_of(model: Any, y: NDArray[Any]) -> NDArray[Any]:
-    """The numbers of the classes of some labels."""
-    found, codes = coded(y)
-    return locate(found, model.classes_)[codes]
+def numbers_of(model: Any, block: Block) -> NDArray[np.int64]:
+    """The numbers of the classes of rows; −1 where a row of weight 0 has no label of the fit."""
+    found, codes = coded(model._labels(block))
+    numbers = locate(found, model.classes_)[codes]
+    strange = numbers < 0 if block.weight is None else (numbers < 0) & (block.weight > 0)
+    if strange.any():
+        label = found[codes[strange]].tolist()[0]
+        raise ValueError(f"y holds the label {label!r}, which the rows of the fit had not")
+    return numbers

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,8 @@ class Bootstrap:
         Which rows of the fit these are, if some others had no weight.
     n_given : int
         Rows of the fit.
+    digest : str
+        Of their cells and targets: other rows were left out by nobody.
     """
 
     seed: int
@@ -43,21 +44,13 @@ class Bootstrap:
     cumulative: Floats
     place: NDArray[np.int64]
     n_given: int
+    digest: str
 
     @classmethod
-    def of(
-        cls, seed: int, weight: Floats | None, place: NDArray[np.int64], n_given: int, most: Any
-    ) -> Bootstrap:
-        """The draws for rows of some weight; `most` is scikit-learn's `max_samples`."""
-        n_rows = len(place) or n_given
-        if most is None:
-            n_draws = n_rows
-        elif isinstance(most, Integral):
-            n_draws = int(most)
-        else:
-            n_draws = max(int(most * (n_rows if weight is None else weight.sum())), 1)
-        cumulative = np.empty(0) if weight is None else np.cumsum(weight)
-        return cls(seed, n_rows, n_draws, cumulative, place, n_given)
+    def of(cls, rows: Any, seed: int, n_draws: int) -> Bootstrap:
+        """The draws from rows in bins."""
+        cumulative = np.empty(0) if rows.weight is None else np.cumsum(rows.weight)
+        return cls(seed, rows.n_rows, n_draws, cumulative, rows.place, rows.n_given, rows.digest)
 
     def counts(self, tree: int) -> NDArray[np.int32]:
         """How often a tree draws each row."""
@@ -83,8 +76,8 @@ class Bootstrap:
         return out
 
     def are(self, other: Bootstrap) -> bool:
-        """Whether others draw the same."""
-        ours, theirs = ((one.seed, one.n_rows, one.n_draws) for one in (self, other))
+        """Whether others draw the same from the same rows."""
+        ours, theirs = ((one.seed, one.n_rows, one.n_draws, one.digest) for one in (self, other))
         return ours == theirs and np.array_equal(self.cumulative, other.cumulative)
 
     def _check_loaded(self) -> None:
@@ -92,6 +85,8 @@ class Bootstrap:
         numbers = (self.seed, self.n_rows, self.n_draws, self.n_given)
         if any(type(one) is not int or one < 0 for one in numbers) or self.n_rows < 1:
             raise ValueError("its draws are not of so many rows")
+        if not isinstance(self.digest, str):
+            raise ValueError("its draws are of rows that are not known")
         parts: tuple[tuple[Any, type], ...] = (
             (self.cumulative, np.float64),
             (self.place, np.int64),

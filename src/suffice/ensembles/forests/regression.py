@@ -11,11 +11,17 @@ from sklearn.utils._param_validation import StrOptions
 
 from suffice.ensembles.forests.growing import BinnedRows
 from suffice.ensembles.forests.out_of_bag import score_of
+from suffice.sources import Block
 from suffice.trees.decision_tree_regressor import DecisionTreeRegressor
 from suffice.trees.growing.overview import Overview
+from suffice.trees.growing.overview import numbers_of as targets_of
+from suffice.trees.growing.settings import PARAMETERS as TREE_PARAMETERS
 from suffice.trees.nodes.tree import Floats
 
-PARAMETERS = {"criterion": [StrOptions({"squared_error", "poisson"})]}
+PARAMETERS = {
+    "criterion": [StrOptions({"squared_error", "poisson"})],
+    "max_bins": TREE_PARAMETERS["max_bins"],
+}
 TREE = DecisionTreeRegressor
 
 
@@ -48,6 +54,10 @@ def judged(model: Any, said: Floats, rows: BinnedRows) -> dict[str, Any]:
     return {"oob_prediction_": predicted, "oob_score_": score}
 
 
-def numbers_of(model: Any, y: NDArray[Any]) -> NDArray[Any]:
-    """Targets."""
-    return y.astype(np.float64)
+def numbers_of(model: Any, block: Block) -> Floats:
+    """The targets of rows."""
+    y = targets_of(block.y)
+    there = slice(None) if block.weight is None else block.weight > 0
+    if not np.isfinite(y[there]).all():
+        raise ValueError("y holds NaN or infinity")
+    return y

@@ -32,6 +32,7 @@ from suffice.kernels.trees.binned_layout import (
     SHIFT,
     TOTAL,
     WEIGHTS,
+    WIDE,
     Cut,
     Floats,
     Integers,
@@ -65,12 +66,19 @@ def allowed(n: int, n_left: int, w: float, w_left: float, least: int, lightest: 
 
 
 @kernel
+def reads_rows(n: int, by_row: Any) -> bool:
+    """Whether the cells of a node's rows are read row by row: not where few columns are drawn of
+    many, for then what one of them brings into the cache serves none of the others."""
+    return n <= FEW and by_row.shape[1] <= WIDE
+
+
+@kernel
 def add_bins(
     criterion: int, j: int, start: int, end: int, counted: bool, codes: Any, by_row: Any,
     whole: Numbers, reals: Floats, table: Floats, lists: Integers,
 ) -> tuple[int, int]:  # fmt: skip
     """Add up rows by their bins; the first and the last bin that has some."""
-    lo, hi, few = U(codes[j, whole[ROWS, start]]), U(0), end - start <= FEW
+    lo, hi, few = U(codes[j, whole[ROWS, start]]), U(0), reads_rows(end - start, by_row)
     for i in range(U(start), U(end)):
         row = whole[ROWS, i]
         b = U(by_row[row, U(j)]) if few else U(codes[U(j), row])
@@ -98,7 +106,7 @@ def add_pairs(
     lists: Integers,
 ) -> tuple[int, int]:  # fmt: skip
     """`add_bins` of pairs: one load and one addition a row, into the second list."""
-    lo, hi, few = U(codes[j, whole[ROWS, start]]), U(0), end - start <= FEW
+    lo, hi, few = U(codes[j, whole[ROWS, start]]), U(0), reads_rows(end - start, by_row)
     for i in range(U(start), U(end)):
         row = whole[ROWS, i]
         b = U(by_row[row, U(j)]) if few else U(codes[U(j), row])
@@ -269,7 +277,7 @@ def random_cut(
     criterion: int, j: int, start: int, end: int, n_bins: int, least: int, lightest: float,
     rest: float, weight: float, codes: Any, by_row: Any, points: Floats, place: int, state: Keys,
     whole: Numbers, reals: Floats, sums: Floats,
-) -> tuple[bool, Cut]:  # fmt: skip
+) -> tuple[bool, float, Cut]:  # fmt: skip
     """A cut between the least and the largest value of the rows, all between alike probable.
 
     Parameters
@@ -281,10 +289,12 @@ def random_cut(
     -------
     varies : bool
         Whether the column is not constant in the node.
+    drawn : float
+        Where the cut lies; NaN if all known cells go to one side.
     cut : tuple
         As of `cut_of_table`; the cost is ∞ if a side may be no leaf.
     """
-    lo, hi, n_missing, few = n_bins, -1, 0, end - start <= FEW
+    lo, hi, n_missing, few = n_bins, -1, 0, reads_rows(end - start, by_row)
     for i in range(start, end):
         b = np.int64(by_row[whole[ROWS, i], j] if few else codes[j, whole[ROWS, i]])
         if b == n_bins:
@@ -293,20 +303,28 @@ def random_cut(
             lo, hi = min(lo, b), max(hi, b)
     n = end - start
     if n_missing == n or (lo == hi and n_missing == 0):
-        return False, (np.inf, -1, -1, False)
-    to_left, cut = False, hi
+        return False, np.nan, (np.inf, -1, -1, False)
+    to_left, cut, drawn = False, hi, np.nan
     if lo < hi:
         least_point, largest = points[place + lo], points[place + hi]
         drawn = least_point + (largest - least_point) * next_uniform(state)
-        cut = lo
-        while cut + 1 < hi and points[place + cut + 1] <= drawn:
-            cut += 1
+        cut, beyond = lo, hi
+        while cut + 1 < beyond:  # the last bin that does not lie beyond what was drawn
+            middle = (cut + beyond) >> 1
+            if points[place + middle] <= drawn:
+                cut = middle
+            else:
+                beyond = middle
         to_left = n_missing > 0 and (next_bits(state) >> np.uint64(63)) == np.uint64(1)
-    w_left, n_left, left, right = 0.0, 0, 0.0, 0.0
+    w_left, n_left, left, right, low, high = 0.0, 0, 0.0, 0.0, lo, n_bins
     for k in range(sums.shape[1]):
         sums[LEFT_SIDE, k] = 0.0
     for i in range(start, end):
         b = np.int64(by_row[whole[ROWS, i], j] if few else codes[j, whole[ROWS, i]])
+        if b <= cut:
+            low = max(low, b)
+        else:
+            high = min(high, b)
         if b <= cut or (to_left and b == n_bins):
             w_left += reals[WEIGHTS, i]
             n_left += 1
@@ -315,7 +333,7 @@ def random_cut(
             else:
                 left += reals[ADDED, i]
     if not allowed(n, n_left, weight, w_left, least, lightest):
-        return True, (np.inf, -1, -1, False)
+        return True, np.nan, (np.inf, -1, -1, False)
     if criterion < SQUARED_ERROR:
         for k in range(sums.shape[1]):
             c = sums[LEFT_SIDE, k]
@@ -324,4 +342,4 @@ def random_cut(
     else:
         right = rest - left
     found = cost_from(criterion, (w_left, left)) + cost_from(criterion, (weight - w_left, right))
-    return True, (found, cut, cut + 1 if cut < hi else n_bins, to_left)
+    return True, drawn, (found, low, high, to_left)

@@ -26,6 +26,7 @@ from suffice.kernels.trees.binned_layout import (
     DECREASE,
     DEPTH,
     DONE,
+    DRAWN,
     FEATURE,
     FULL,
     HIGH,
@@ -266,7 +267,7 @@ def find_split(
         if nodes[node, word] & bit:
             continue
         n_bins = columns[j, BINS]
-        varies, found, low, high, to_left = True, np.inf, -1, -1, False
+        varies, found, low, high, to_left, at = True, np.inf, -1, -1, False, np.nan
         done = False
         if members is not None:  # noqa: SIM102 - alone, what is below is not compiled without sets
             if columns[j, CATEGORIES]:
@@ -281,7 +282,7 @@ def find_split(
         if done:
             pass
         elif settings[AT_RANDOM]:
-            varies, (found, low, high, to_left) = random_cut(
+            varies, at, (found, low, high, to_left) = random_cut(
                 criterion, j, start, end, n_bins, least, lightest, rest, weight, codes, by_row,
                 points, columns[j, PLACE], state, whole, reals, sums,
             )  # fmt: skip
@@ -297,7 +298,7 @@ def find_split(
         if found < best:
             best = found
             nodes[node, FEATURE], nodes[node, LOW], nodes[node, HIGH] = j, low, high
-            nodes[node, MISSING_LEFT] = to_left
+            nodes[node, MISSING_LEFT], facts[node, DRAWN] = to_left, at
     if best < np.inf:
         facts[node, DECREASE] = cost_from(criterion, (weight, rest)) - best
         if members is not None:  # noqa: SIM102

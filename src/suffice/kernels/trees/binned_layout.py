@@ -27,8 +27,9 @@ MIN_WEIGHT, MIN_DECREASE, ALL_WEIGHT = range(3)
 # Nodes, in whole numbers; LOW and HIGH are the bins on both sides of a cut.  Behind these come bits
 # of the columns that do not vary in the node.
 START, STOP, DEPTH, LEFT, FEATURE, LOW, HIGH, MISSING_LEFT, SET, WAITS, CONSTANT = range(11)
-# Nodes, in other numbers; behind these come the sums of their rows.
-IMPURITY, WEIGHT, DECREASE, VALUE, REST, SUMS = range(6)
+# Nodes, in other numbers; DRAWN is where a cut at random lies, else NaN.  Behind come the sums
+# of their rows.
+IMPURITY, WEIGHT, DECREASE, VALUE, REST, DRAWN, SUMS = range(7)
 # What is known of the columns.
 BINS, CATEGORIES, PLACE = range(3)
 # Why growth has paused or ended.
@@ -40,6 +41,9 @@ WITHOUT_LIMIT = 2**31 - 1
 FEW = 2048
 """Rows up to which their cells are read row by row: what one column's cells bring into the cache
 serves other columns."""
+
+WIDE = 1024
+"""Columns up to which this is so."""
 
 N_LINES = 4
 """Numbers for each place where a column can be cut; see `places`."""

@@ -32,7 +32,7 @@ from suffice.statistics.curvature import predictors
 from suffice.statistics.sums import Sums
 
 
-class Mixture(NamedTuple):
+class MixedWithClasses(NamedTuple):
     """P ← own · (kept · P + (1 − kept) · constant) + (1 − own) · labels."""
 
     kept: float
@@ -68,11 +68,11 @@ def duality_gap(
     return found.value - bound
 
 
-def _with_class_weights(objective: Objective, found: Minimum, weights: Array) -> Mixture:
+def _with_class_weights(objective: Objective, found: Minimum, weights: Array) -> MixedWithClasses:
     """The least mixing after which every class has the weight it has among the labels."""
     constant = weights / weights.sum()
     if not objective.columns.intercept:
-        return Mixture(1.0, constant)
+        return MixedWithClasses(1.0, constant)
     surplus = found.gradient[:, -1]
     if isinstance(objective.loss, Logistic):
         surplus = np.array([-surplus[0], surplus[0]])
@@ -81,9 +81,9 @@ def _with_class_weights(objective: Objective, found: Minimum, weights: Array) ->
     expected = weights + surplus
     kept = float(np.min(weights / np.maximum(expected, 1e-300), initial=1.0))
     if kept >= 1.0:
-        return Mixture(1.0, constant)
+        return MixedWithClasses(1.0, constant)
     constant = np.maximum(weights - kept * expected, 0.0)
-    return Mixture(kept, constant / constant.sum())
+    return MixedWithClasses(kept, constant / constant.sum())
 
 
 def with_gap(
@@ -94,7 +94,7 @@ def with_gap(
     return replace(proof, measures={**proof.measures, "duality_gap": gap})
 
 
-def _mixed(block: Block, objective: Objective, parameters: Array, mixture: Mixture) -> Any:
+def _mixed(block: Block, objective: Objective, parameters: Array, mixture: MixedWithClasses) -> Any:
     """Rows, labels, weights and mixed probabilities of a block."""
     block = present(block)
     X = objective.columns.centred(objective.columns.chosen(block.X))
@@ -107,7 +107,9 @@ def _mixed(block: Block, objective: Objective, parameters: Array, mixture: Mixtu
     return X, target.y.astype(np.intp), weight, P
 
 
-def _slope(block: Block, objective: Objective, parameters: Array, mixture: Mixture) -> Sums:
+def _slope(
+    block: Block, objective: Objective, parameters: Array, mixture: MixedWithClasses
+) -> Sums:
     X, codes, weight, P = _mixed(block, objective, parameters, mixture)
     P[codes, np.arange(len(codes))] -= 1.0
     residual = of_classes(objective.loss).fitted(P) * weight
@@ -116,7 +118,9 @@ def _slope(block: Block, objective: Objective, parameters: Array, mixture: Mixtu
     return Sums((out,))
 
 
-def _entropy(block: Block, objective: Objective, parameters: Array, mixture: Mixture) -> Sums:
+def _entropy(
+    block: Block, objective: Objective, parameters: Array, mixture: MixedWithClasses
+) -> Sums:
     _, codes, weight, P = _mixed(block, objective, parameters, mixture)
     P *= mixture.own
     P[codes, np.arange(len(codes))] += 1 - mixture.own

@@ -26,10 +26,10 @@ from suffice.fitting.driver import delegated
 from suffice.fitting.em import Expected
 from suffice.fitting.requests import Pass, Request, needed, reading
 from suffice.mixtures.gaussian.components import GaussianComponents
-from suffice.mixtures.latent.responsibilities import UNKNOWN, Expectation, as_float64
+from suffice.mixtures.latent.random_shares import RandomResponsibilities
+from suffice.mixtures.latent.responsibilities import UNKNOWN, Expectation
 from suffice.sources import Block, Source
 from suffice.sources.derived.mapped import MappedSource
-from suffice.sources.derived.subset import bits_of_rows
 from suffice.statistics.base import present
 from suffice.statistics.moments.columns import ColumnMoments
 from suffice.statistics.moments.soft import SoftMoments
@@ -43,8 +43,8 @@ class RowSummary:
 
     Attributes
     ----------
-    total : float
-        Their weight.
+    total, count : float, int
+        Their weight, and how many have one.
     centre, spread : arrays of shape (columns,)
         Mean and standard deviation of each column.
     has_gaps : bool
@@ -52,6 +52,7 @@ class RowSummary:
     """
 
     total: float
+    count: int
     centre: Floats
     spread: Floats
     has_gaps: bool
@@ -76,7 +77,8 @@ def table_of(found: Expected) -> RowSummary:
         raise ValueError(f"column {int(np.argmin(weight))} has no value at all: leave it out")
     spread = np.sqrt(np.maximum(columns.rounded_scatter, 0.0) / weight)
     has_gaps = bool((weight < found.total * (1 - 1e-12)).any())
-    return RowSummary(found.total, mean, np.where(spread > 0, spread, 1.0), has_gaps)
+    count = int(columns.count.max())
+    return RowSummary(found.total, count, mean, np.where(spread > 0, spread, 1.0), has_gaps)
 
 
 def centres_of(
@@ -122,37 +124,6 @@ def unit_gaussians(kind: str, means: Floats, table: RowSummary) -> GaussianCompo
     return table.components(kind, means, shapes[kind])
 
 
-@dataclass(frozen=True, eq=False)
-class RandomShares:
-    """Responsibilities at random as the summary of a block: each row's from its own number."""
-
-    gaussians: GaussianComponents
-    seed: int
-    label: Any = None
-
-    def __call__(self, block: Block) -> Expected:
-        """The moments of the rows."""
-        k, stop = self.gaussians.n_components, block.start + block.n_rows
-        bits = [bits_of_rows(block.start, stop, self.seed + c) for c in range(k)]
-        shares = np.array(bits, np.float64) + 1.0
-        shares /= shares.sum(axis=0)
-        if self.label is not None:
-            label = self.label(block)
-            known = np.flatnonzero(label != UNKNOWN)
-            shares[:, known] = 0.0
-            shares[label[known], known] = 1.0
-        if block.weight is not None:
-            shares *= block.weight
-        _, X, by_row = present(block.weight, block.X, shares.T)
-        X, step, statistic = as_float64(X), self.gaussians.rows_at_once, None
-        for i in range(0, len(X), step):
-            part = self.gaussians.expected(X[i : i + step])[1](
-                np.ascontiguousarray(by_row[i : i + step].T)
-            )
-            statistic = part if statistic is None else SoftMoments.merge([statistic, part])
-        return Expected(statistic, 0.0)
-
-
 def of_labels(block: Block, label: Any, n_classes: int) -> Expected:
     """Moments of the columns by label."""
     codes = label(block)
@@ -175,7 +146,7 @@ def first_moments(
     """Gaussians in whose coordinates the first moments are, and these."""
     if method == "random":
         start = unit_gaussians(kind, np.tile(table.centre, (k, 1)), table)
-        found = yield from needed(Pass("start", RandomShares(start, seed, label)))
+        found = yield from needed(Pass("start", RandomResponsibilities(start, k, seed, label)))
         return start, found.statistic
     centres = yield from centres_of(source, table, method, k, seed)
     if label is not None:

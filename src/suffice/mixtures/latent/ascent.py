@@ -35,6 +35,8 @@ class MixtureAscent(LatentModel):
         The component of each row that has a label.
     """
 
+    first = 0
+
     def __init__(
         self,
         model: Any,

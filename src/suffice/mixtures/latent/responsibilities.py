@@ -43,14 +43,19 @@ class Components(Protocol):
 
 
 def posterior(joint: Floats) -> tuple[Floats, Floats]:
-    """Responsibilities, and log Σ_c exp of each row, from log π_c p_c(x) in shape (c, rows)."""
+    """Responsibilities, and log Σ_c exp of each row, from log π_c p_c(x) in shape (c, rows).
+
+    Where no component allows a row, all are as responsible.
+    """
     top = joint.max(axis=0)
-    top = np.where(np.isfinite(top), top, 0.0)
+    never = np.isneginf(top)
+    if never.any():
+        joint, top = np.where(never, 0.0, joint), np.where(never, 0.0, top)
     shares = np.exp(joint - top)
     total = shares.sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares /= total
-        return shares, top + np.log(total)
+    shares /= total
+    found = top + np.log(total)
+    return shares, np.where(never, -np.inf, found) if never.any() else found
 
 
 def classified(joint: Floats, component: NDArray[np.intp]) -> tuple[Floats, Floats]:

@@ -47,6 +47,12 @@ class SoftMoments:
     second: Array
 
     @classmethod
+    def zero(cls, n_components: int, n_columns: int) -> SoftMoments:
+        """The moments of no rows, with the whole second moments."""
+        shape = (n_components, n_columns)
+        return cls(np.zeros(n_components), np.zeros(shape), np.zeros((*shape, n_columns)))
+
+    @classmethod
     def summarize(cls, coordinates: Array, shares: Array) -> SoftMoments:
         """The moments of a few rows, with the whole second moments.
 
@@ -55,13 +61,9 @@ class SoftMoments:
         coordinates : float64 array of shape (rows, components, columns)
         shares : float64 array of shape (components, rows)
         """
-        k, d = coordinates.shape[1:]
-        second = np.empty((k, d, d))
-        scaled = coordinates * np.sqrt(shares.T)[:, :, None]
-        for c in range(k):
-            np.dot(scaled[:, c].T, scaled[:, c], out=second[c])
-        first = np.einsum("cn,ncd->cd", shares, coordinates)
-        return cls(shares.sum(axis=1), first, second)
+        scaled = coordinates * shares.T[:, :, None]
+        second = np.einsum("ncd,nce->cde", scaled, coordinates, optimize=True)
+        return cls(shares.sum(axis=1), scaled.sum(axis=0), second)
 
     @classmethod
     def merge(cls, parts: Sequence[SoftMoments]) -> SoftMoments:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from suffice.engines.engine import Stopped
 from suffice.engines.passes import each
@@ -15,7 +19,10 @@ from suffice.numerics.double_double import Array
 from suffice.sources import Block
 from suffice.statistics.counts.distinct import locate
 from suffice.statistics.counts.labels import coded
-from suffice.trees.growing.overview import Overview, columns_of, dense_parts
+from suffice.trees.growing.overview import Overview, columns_of, few_numbers
+
+SPARE = 4
+"""Which part of the bounds of a column are not quantiles: one of so many."""
 
 BYTE = 255
 """Bins of a column whose cells take a byte, that of missing cells not counted."""
@@ -79,26 +86,74 @@ def midpoints(values: Array) -> Array:
 
 
 def quantile_edges(sample: Array, max_bins: int) -> Array:
-    """Bounds between bins that hold about as many numbers of a sample each.
+    """Bounds between bins that hold about as many numbers of a sample each, but for the tails.
 
-    A number more frequent than that counts as one bin's worth: the others share the rest.
+    A number more frequent than that counts as one bin's worth: the others share the rest.  A
+    quarter of the bounds goes to where the bins between quantiles are too wide: the two outer ones
+    are halved until a number stands alone, and the rest divides where the sum of squares within
+    bins decreases most.  Without them, the largest 1/255 of skewed amounts, which may have most of
+    their variance, would be one bin.
     """
     values, counts = np.unique(sample[~np.isnan(sample)] + 0.0, return_counts=True)
     if len(values) <= max_bins:
         return midpoints(values)
-    share = np.minimum(counts, -(-counts.sum() // max_bins))
-    middle = (2 * np.cumsum(share) - share) * max_bins // (2 * share.sum())
-    return midpoints(values)[middle[1:] > middle[:-1]]
+    n_quantiles = max_bins - max_bins // SPARE
+    share = np.minimum(counts, -(-counts.sum() // n_quantiles))
+    middle = (2 * np.cumsum(share) - share) * n_quantiles // (2 * share.sum())
+    cuts = (np.flatnonzero(middle[1:] > middle[:-1]) + 1).tolist()
+    left, right = (cuts[0], len(values) - cuts[-1]) if cuts else (0, 0)
+    while max(left, right) > 1 and len(cuts) + 2 < max_bins:
+        left, right = left // 2, right // 2
+        cuts += [left] * (left > 0) + [len(values) - right] * (right > 0)
+    cuts += _wide(values, counts, sorted(cuts), max_bins - 1 - len(cuts))
+    return midpoints(values)[np.sort(cuts) - 1]
 
 
-def bins_of(overview: Overview, n_jobs: int | None = None) -> tuple[ColumnBins, ...]:
-    """The bins of all columns; quantiles are taken of several columns at a time."""
+def _wide(values: Array, counts: NDArray[np.int64], cuts: list[int], n_more: int) -> list[int]:
+    """Further cuts, each where it takes most from the sum of squares within its bin."""
+    scaled = values / max(abs(values[0]), abs(values[-1]))  # whose squares are numbers
+    weight, total = (np.cumsum([0.0, *one]) for one in (counts, counts * scaled))
+
+    def best(first: int, last: int) -> tuple[float, int, int, int]:
+        if last - first < 2:
+            return 0.0, first, last, last
+        w, s = (one[first : last + 1] - one[first] for one in (weight, total))
+        gain = s[1:-1] ** 2 / w[1:-1] + (s[-1] - s[1:-1]) ** 2 / (w[-1] - w[1:-1])
+        place = int(gain.argmax())
+        return float(s[-1] ** 2 / w[-1] - gain[place]), first, last, first + 1 + place
+
+    more: list[int] = []
+    heap = [best(*ends) for ends in pairwise([0, *cuts, len(values)])]
+    heapify(heap)
+    while heap[0][0] < 0 and len(more) < n_more:
+        _, first, last, cut = heappop(heap)
+        more.append(cut)
+        heappush(heap, best(first, cut))
+        heappush(heap, best(cut, last))
+    return more
+
+
+def bins_of(
+    overview: Overview, n_jobs: int | None = None, most_exact: int = 0
+) -> tuple[ColumnBins, ...]:
+    """The bins of all columns; quantiles are taken of several columns at a time.
+
+    Parameters
+    ----------
+    overview : Overview
+    n_jobs : int, optional
+    most_exact : int
+        Rows up to which every value is a bin, however many there are.
+    """
     look, sample = overview.look, overview.sample
     rows = np.concatenate(sample.rows) if sample.rows else np.empty((0, 0))
     places = np.cumsum([not one for one in look.categorical]) - 1
+    exact = len(rows) == overview.count <= most_exact
 
     def of_column(j: int, stopped: Stopped) -> ColumnBins:
         values = overview.values[j]
+        if values is None and exact:
+            values = few_numbers(rows[:, places[j]], overview.count)
         if values is None:
             return ColumnBins(None, None, quantile_edges(rows[:, places[j]], look.max_bins))
         if look.categorical[j]:
@@ -107,6 +162,17 @@ def bins_of(overview: Overview, n_jobs: int | None = None) -> tuple[ColumnBins, 
         return ColumnBins(None, values, midpoints(values))
 
     return tuple(each(list(range(len(places))), of_column, n_jobs))
+
+
+def cells_by_column(X: Any) -> Iterator[tuple[NDArray[np.int32] | None, NDArray[Any]]]:
+    """The cells of each column; of sparse rows which have a cell, and these, and last a zero."""
+    if not issparse(X):
+        yield from ((None, column) for column in columns_of(X))
+        return
+    X = X.tocsc()
+    X.sum_duplicates()
+    for start, end in pairwise(X.indptr.tolist()):
+        yield X.indices[start:end], np.append(X.data[start:end], 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,10 +210,14 @@ class Coding:
         dtype = np.uint16 if most <= np.iinfo(np.uint16).max else np.uint32
         broad = np.empty((block.n_rows, np.count_nonzero(wide)), dtype)
         place = np.where(wide, np.cumsum(wide), np.cumsum(~wide)) - 1
-        for part in dense_parts(block):
-            here = slice(part.start - block.start, part.start - block.start + part.n_rows)
-            for j, (bins, column) in enumerate(zip(self.bins, columns_of(part.X), strict=True)):
-                (broad if wide[j] else narrow)[here, place[j]] = bins.codes(column)
+        for j, (rows, column) in enumerate(cells_by_column(block.X)):
+            codes = self.bins[j].codes(column)
+            to = (broad if wide[j] else narrow)[:, place[j]]
+            if rows is None:
+                to[:] = codes
+            else:
+                to[:] = codes[-1]
+                to[rows] = codes[:-1]
         out: dict[str, NDArray[Any]] = {"narrow": narrow, "wide": broad}
         there = slice(None) if block.weight is None else block.weight > 0
         assert block.y is not None

@@ -1,16 +1,16 @@
 """What one pass over rows tells of them, for their cells to become bins of one byte.
 
 A column of numbers has at most `MOST_BINS` bins.  If it has no more distinct values, these are the
-bins, and a tree of bins is the exact one.  Else quantiles of a sample are their bounds.  A row
-belongs to the sample if the first bits of a number that is mixed from its own number are zeros: as
-many of them as leave no more rows than there may be.  So it is the same sample in whatever parts
+bins, and a tree of bins is the exact one.  Else most of their bounds are quantiles of a sample.  A
+row belongs to the sample if the first bits of a number that is mixed from its own number are zeros:
+as many of them as leave no more rows than there may be.  So it is the same sample in whatever parts
 and order the rows come.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from suffice.fitting.classification import labels_of
+from suffice.fitting.regression import as_columns
 from suffice.numerics.double_double import Array
 from suffice.sources import Block, Columns, block_rows
 from suffice.sources.derived.subset import bits_of_rows
@@ -179,14 +180,45 @@ class Look:
 
     def __call__(self, block: Block) -> Overview:
         """What the rows of a block tell."""
+        if issparse(block.X) and not any(self.categorical):
+            return self._of(block)
         return Overview.merge([self._of(part) for part in dense_parts(block)])
 
     def _of(self, block: Block) -> Overview:
         bits = bits_of_rows(block.start, block.start + block.n_rows, 0)
         weight, X, y, bits = present(block.weight, block.X, block.y, bits)
+        most = max(min(SAMPLED_ROWS, SAMPLED_CELLS // max(self.categorical.count(False), 1)), 1)
+        values: list[Any]
+        if issparse(X):
+            if (np.abs(X.data) > LARGEST).any():
+                raise FloatingPointError(TOO_LARGE)
+            values = few_of_sparse(X, self.max_bins)
+            places: Any = np.arange(len(bits))
+            sample = RowSample.merge([RowSample(most, 0, (bits,), (places,))])
+            sample = replace(sample, rows=(written_out(X[sample.rows[0]]),))
+        else:
+            values, rows = self._of_columns(X, len(bits))
+            sample = RowSample.merge([RowSample(most, 0, (bits,), (rows,))])
+        labels, class_weight, target = None, np.zeros(0), np.zeros(4)
+        w = np.ones(len(bits)) if weight is None else weight
+        if len(bits) and self.classify:
+            labels, codes = coded(labels_of(Block(X, y, None, block.start)))
+            class_weight = np.bincount(codes, w).astype(np.float64)
+        elif len(bits):
+            y = numbers_of(y)
+            if not (np.abs(y) <= LARGEST).all():
+                raise FloatingPointError("a target that is not finite")
+            target = np.array([w @ y, w @ np.abs(y), -y.min(), y.max()])
+        return Overview(
+            self, len(bits), float(w.sum()), bool((w == 1).all()), tuple(values), sample, labels,
+            class_weight, target,
+        )  # fmt: skip
+
+    def _of_columns(self, X: Any, n_rows: int) -> tuple[list[Any], Array]:
+        """The values of columns where they are few, and all rows of the columns of numbers."""
         columns = columns_of(X)
         numbers = [j for j, one in enumerate(self.categorical) if not one]
-        rows = np.empty((len(bits), len(numbers)))
+        rows = np.empty((n_rows, len(numbers)))
         for place, j in enumerate(numbers):
             rows[:, place] = columns[j]
         if (np.abs(rows) > LARGEST).any():
@@ -197,20 +229,7 @@ class Look:
         for j, found in enumerate(categories_of(X, np.array(self.categorical, np.bool_))):
             if self.categorical[j]:
                 values[j] = self.united(j, [found])
-        labels, class_weight, target = None, np.zeros(0), np.zeros(4)
-        w = np.ones(len(bits)) if weight is None else weight
-        if len(bits) and self.classify:
-            labels, codes = coded(labels_of(Block(X, y, None, block.start)))
-            class_weight = np.bincount(codes, w).astype(np.float64)
-        elif len(bits):
-            y = numbers_of(y)
-            target = np.array([w @ y, w @ np.abs(y), -y.min(), y.max()])
-        most = max(min(SAMPLED_ROWS, SAMPLED_CELLS // max(len(numbers), 1)), 1)
-        sample = RowSample.merge([RowSample(most, 0, (bits,), (rows,))])
-        return Overview(
-            self, len(bits), float(w.sum()), bool((w == 1).all()), tuple(values), sample, labels,
-            class_weight, target,
-        )  # fmt: skip
+        return values, rows
 
     def united(self, column: int, parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
         """The distinct values of a column in several parts; None if they are too many."""
@@ -238,6 +257,12 @@ def dense_parts(block: Block) -> Iterator[Block]:
         yield Block(block.X[here].toarray(), y, weight, block.start + first)
 
 
+def written_out(X: Any) -> Array:
+    """All cells of sparse rows, a part after the other."""
+    parts = dense_parts(Block(X, None, None, 0))
+    return np.concatenate([part.X.astype(np.float64, copy=False) for part in parts])
+
+
 def columns_of(X: Any) -> Sequence[NDArray[Any]]:
     """The columns of rows."""
     return X.columns if isinstance(X, Columns) else X.T
@@ -245,14 +270,12 @@ def columns_of(X: Any) -> Sequence[NDArray[Any]]:
 
 def numbers_of(y: Any) -> Array:
     """The target of a regression."""
-    y = np.asarray(y, np.float64)
-    if y.ndim != 1:
+    columns = as_columns(y)
+    if np.ndim(y) != 1:
         raise ValueError(
-            f"the target has {y.shape[1]} columns; trees take one: name it as target='price'"
+            f"the target has {columns.shape[1]} columns; trees take one: name it as target='price'"
         )
-    if not (np.abs(y) <= LARGEST).all():
-        raise FloatingPointError("a target that is not finite")
-    return y
+    return columns[:, 0]
 
 
 def few_numbers(column: Array, most: int) -> NDArray[Any] | None:
@@ -262,3 +285,21 @@ def few_numbers(column: Array, most: int) -> NDArray[Any] | None:
         if len(found) > most:
             return None
     return found
+
+
+def few_of_sparse(X: Any, most: int) -> list[NDArray[Any] | None]:
+    """`few_numbers` of all columns of a CSR array, from the cells that it stores and one zero."""
+    n_rows, n_columns = X.shape
+    X = X.tocoo()
+    X.sum_duplicates()
+    zeros = np.flatnonzero(np.bincount(X.col, minlength=n_columns) < n_rows)
+    column = np.concatenate([X.col, zeros])
+    cells = np.concatenate([X.data, np.zeros(len(zeros))]) + 0.0
+    column, cells = column[~np.isnan(cells)], cells[~np.isnan(cells)]
+    order = np.lexsort((cells, column))
+    column, cells = column[order], cells[order]
+    first = np.ones(len(cells), np.bool_)
+    first[1:] = (column[1:] != column[:-1]) | (cells[1:] != cells[:-1])
+    column, cells = column[first], cells[first]
+    ends = np.searchsorted(column, np.arange(1, n_columns))
+    return [one if len(one) <= most else None for one in np.split(cells, ends)]

@@ -7,7 +7,7 @@ A row's answer is a mean over the trees.  How rows find their leaves is said in
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -103,11 +103,6 @@ class Forest:
 
     def __iter__(self) -> Iterator[Tree]:
         return (self[place] for place in range(len(self)))
-
-    @property
-    def nbytes(self) -> int:
-        """Memory that the nodes take."""
-        return sum(getattr(self, one.name).nbytes for one in fields(self)[1:])
 
     @cached_property
     def votes(self) -> Floats:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from suffice.engines.passes import map_rows
 from suffice.fitting.column_kinds import categorical_columns, with_named
 from suffice.fitting.estimator import Estimator
+from suffice.fitting.regression import as_columns
 from suffice.fitting.text_columns import (
     any_large,
     is_table,
@@ -20,7 +21,7 @@ from suffice.fitting.text_columns import (
     unless_rounded,
 )
 from suffice.sources import Block, Source, as_source
-from suffice.trees.growing.overview import dense_parts
+from suffice.trees.growing.overview import dense_parts, written_out
 from suffice.trees.nodes.cells import cells_of
 
 
@@ -51,6 +52,8 @@ class CellsModel(Estimator):
             raise ValueError(
                 "monotonic_cst is not taken yet: grow without it, or use scikit-learn's trees"
             )
+        if self._target_checks["y_numeric"] and getattr(y, "dtype", None) == object:
+            as_columns(y)
         if is_table(X) and 0 not in getattr(X, "shape", ())[:1]:
             source = text_source(self, X, y, sample_weight, reset)
             self._take_target_names(source, y, reset)
@@ -71,6 +74,7 @@ class CellsModel(Estimator):
 
     def _cells(self, rows: Any) -> Any:
         """Rows as trees take them."""
+        rows = written_out(rows) if issparse(rows) else rows
         if isinstance(rows, np.ndarray) and all(one is None for one in self.categories_):
             return rows
         is_one = np.array([one is not None for one in self.categories_])
@@ -80,16 +84,19 @@ class CellsModel(Estimator):
     def _apply(self, X: Any, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
         if is_table(X):
             return function(text_queries(self, X))
-        if issparse(X):  # block by block, for all cells of its rows are written out
-            source = as_source(self._checked_queries(X))
-
-            def answers(block: Block) -> NDArray[Any]:
-                return np.concatenate([function(part.X) for part in dense_parts(block)])
-
-            return map_rows(source, answers, self._n_jobs())
+        if issparse(X):
+            X = as_source(self._checked_queries(X))
         if isinstance(X, Source):
             known = [one for one in getattr(self, "categories_", ()) if one is not None]
             if any_large(known):
                 columns = [j for j, one in enumerate(self.categories_) if one is not None]
                 function = unless_rounded(X, columns, function)
-        return super()._apply(X, function)
+        return super()._apply(X, partial(in_parts, function))
+
+
+def in_parts(function: Callable[[Any], NDArray[Any]], rows: Any) -> NDArray[Any]:
+    """A function of rows; sparse ones are written out a part at a time."""
+    if not issparse(rows):
+        return function(rows)
+    parts = dense_parts(Block(rows, None, None, 0))
+    return np.concatenate([function(part.X) for part in parts])

@@ -1,0 +1,1 @@
+"""Columns that are independent given the component, each a member of an exponential family."""

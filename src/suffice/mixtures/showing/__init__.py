@@ -1,0 +1,1 @@
+"""Pictures of mixtures, and of EM on its way."""
