@@ -57,6 +57,9 @@ def test_coordinates_of_the_fit_are_scaled_eigenvectors():
     expected = model.eigenvectors_ * np.sqrt(model.eigenvalues_)
     np.testing.assert_allclose(model.transform(X), expected, atol=1e-12)
     np.testing.assert_allclose(np.linalg.norm(model.eigenvectors_, axis=0), 1.0)
+    np.testing.assert_allclose(model.fit_transform(X), expected, atol=1e-12)
+    assert model.fit_transform(X.astype(np.float32)).dtype == np.float32
+    assert model.fit_transform(X, sample_weight=np.arange(150) % 2).shape == (150, 6)
 
 
 # --- scikit-learn --------------------------------------------------------------------------

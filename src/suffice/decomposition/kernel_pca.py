@@ -12,7 +12,8 @@ and with the eigenvectors u and values λ of W^½ K̃ W^½, v = W^−½ u, a row
 
 A few components of many rows are found by Lanczos's iteration (ARPACK), all or many by LAPACK.
 Either way the certificate measures ‖K̃ v − λ v‖, a bound on the error of λ.  The way back from
-coordinates to rows is learned: kernel ridge regression of the rows on their coordinates.
+coordinates to rows is learned: kernel ridge regression of the rows on their coordinates.  The
+steps are in `suffice.decomposition.gram_eigen`.
 
 References: Schölkopf, Smola and Müller, "Nonlinear component analysis as a kernel eigenvalue
 problem" (1998); Bakır, Weston and Schölkopf, "Learning to find pre-images" (2004).
@@ -26,36 +27,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.extmath import svd_flip
-from sklearn.utils.validation import _check_psd_eigenvalues, check_array, check_is_fitted
+from sklearn.utils.validation import _check_psd_eigenvalues
 
 from suffice.decomposition.gram_eigen.certificate import certify
+from suffice.decomposition.gram_eigen.projection import KernelProjection
 from suffice.decomposition.gram_eigen.solve import (
     centre,
     centring_error,
     largest_eigenpairs,
     stretch,
 )
-from suffice.fitting.estimator import Estimator
-from suffice.fitting.files.registry import register
-from suffice.fitting.gram.kernel_choice import PARAMETERS, as_table, chosen_kernel, kept_rows
-from suffice.fitting.gram.matrix import by_queries, gathered_pairs, gram_matrix, own_columns
+from suffice.fitting.gram.kernel_choice import PARAMETERS, as_table, kept_rows
+from suffice.fitting.gram.matrix import gathered_pairs, gram_matrix, own_columns
 from suffice.fitting.gram.shifted import ShiftedGram
-from suffice.fitting.inputs import in_dtype_of
 from suffice.fitting.requests import Found, Passes
-from suffice.fitting.transforming import SourceTransformer
 from suffice.numerics.kernel_functions import Floats, KernelFunction
-from suffice.sources import MappedSource, Source
-from suffice.statistics.rows.sparse import SparseRows
-
-register(SparseRows)
+from suffice.sources import Source
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, SourceTransformer, Estimator):
+class KernelPCA(KernelProjection):
     """The directions in which the features of a kernel vary most.
 
     Parameters
@@ -138,18 +130,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, SourceTransformer, Estimator):
         "copy_X": ["boolean"],
         "n_jobs": [None, Integral],
     }
-    _saved_private = ("_rows", "_projection", "_offset")
-    _rows: Floats | SparseRows
-    _projection: Floats
-    """From values of the kernel to coordinates: (I − q 1ᵀ) W v / √λ."""
-    _offset: Floats
-    """The coordinates of the mean."""
-
-    eigenvalues_: Floats
-    eigenvectors_: Floats
-    gamma_: float
-    dual_coef_: Floats
-    X_transformed_fit_: Floats
 
     def __init__(
         self,
@@ -194,17 +174,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, SourceTransformer, Estimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    @property
-    def X_fit_(self) -> Any:
-        """The rows of the fit."""
-        if "_rows" not in vars(self):
-            raise AttributeError("X_fit_ is there once the model is fitted")
-        return as_table(self._rows)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.eigenvalues_)
 
     # --- fitting --------------------------------------------------------------------------
 
@@ -276,81 +245,3 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, SourceTransformer, Estimator):
         K = gram_matrix(kernel, coordinates, type(self).__name__, self.n_jobs)
         found = ShiftedGram(K, self.n_jobs).solve(self.alpha / weight, X, kernel.is_semi_definite)
         return {"dual_coef_": found.solution, "X_transformed_fit_": coordinates}
-
-    def _kernel(self, gamma: float, n_columns: int) -> KernelFunction:
-        return chosen_kernel(
-            self.kernel, gamma, self.degree, self.coef0, self.kernel_params, n_columns
-        )
-
-    def _check_loaded(self) -> None:
-        """Raise ValueError unless what a file holds could be a fitted model."""
-        rows, n = self._rows, len(self._projection)
-        if len(getattr(rows, "shape", ())) != 2:
-            raise ValueError("its rows are no table")
-        fitted = rows.shape[1] if self.kernel == "precomputed" else rows.shape[0]
-        shapes = (self._projection.shape, self._offset.shape)
-        if fitted != n or shapes != ((n, len(self.eigenvalues_)), (len(self.eigenvalues_),)):
-            raise ValueError("its rows and eigenvectors do not belong together")
-
-    # --- coordinates ----------------------------------------------------------------------
-
-    def transform(self, X: Any) -> Any:
-        """Coordinates of rows along the components.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix or Source, of shape (rows, columns)
-            With "precomputed", the values of the kernel for rows and those of the fit.
-
-        Returns
-        -------
-        array of shape (rows, components)
-            Of a source, a source of these rows, computed when they are read.
-        """
-        check_is_fitted(self)
-        if not isinstance(X, Source):
-            found = self._apply_in_dtype(X, self._project)
-            return _wrap_data_with_container("transform", found, X, self)
-        self._check_names(X)
-        labels = [str(name) for name in self.get_feature_names_out()]
-        names = self._names_of_source(labels)
-        return MappedSource(X, self._project, len(labels), names, labels=labels)
-
-    def _project(self, queries: Any) -> Floats:
-        along, offset, rows = self._projection, self._offset, self.X_fit_
-        queries = as_table(queries)
-        if self.kernel == "precomputed":
-            return by_queries(queries, len(along), lambda some: some @ along - offset, self.n_jobs)
-        kernel = self._kernel(self.gamma_, rows.shape[1])
-        return by_queries(
-            queries, len(along), lambda some: kernel(some, rows) @ along - offset, self.n_jobs
-        )
-
-    def inverse_transform(self, X: Any) -> Floats:
-        """Rows that have about these coordinates, as learned with `fit_inverse_transform`.
-
-        Parameters
-        ----------
-        X : array of shape (rows, components)
-
-        Returns
-        -------
-        array of shape (rows, columns)
-        """
-        if "dual_coef_" not in vars(self):
-            raise NotFittedError(
-                "the way back is learned by a fit with fit_inverse_transform=True; this "
-                f"{type(self).__name__} has no such fit"
-            )
-        given = check_array(X, input_name="X", dtype="numeric")
-        fitted, dual = self.X_transformed_fit_, self.dual_coef_
-        if given.shape[1] != fitted.shape[1]:
-            raise ValueError(
-                f"X has {given.shape[1]} columns, but {type(self).__name__} has "
-                f"{fitted.shape[1]} components"
-            )
-        kernel = self._kernel(self.gamma_, self.n_features_in_)
-        found = by_queries(
-            as_table(given), len(fitted), lambda some: kernel(some, fitted) @ dual, self.n_jobs
-        )
-        return in_dtype_of(given, found)
