@@ -40,6 +40,8 @@ from suffice.statistics.rows.sparse import SparseRows
 
 register(SparseRows)
 
+EPS = float(np.finfo(np.float64).eps)
+
 
 class KernelRidge(Regressor, Estimator):
     """Ridge regression on the features of a kernel.
@@ -195,7 +197,7 @@ def certify(
     answers: dict[float, Answered], y: Floats, weight: Floats, alphas: Floats, kernel: str
 ) -> Certificate:
     """What the residuals prove."""
-    residual, condition, error, notes = 0.0, 0.0, 0.0, []
+    residual, condition, error, notes = EPS, 0.0, EPS, []
     roots = np.sqrt(weight)[:, None]
     for alpha, found in answers.items():
         if found.rank < len(y):
@@ -203,10 +205,11 @@ def certify(
                 f"α = {alpha:g}: the matrix has rank {found.rank} of {len(y)}; of all solutions "
                 "with the least squared residual this is the shortest"
             )
-        left = lengths(roots * found.residual) + float(roots.max()) * found.error
-        residual = max(residual, relative(left, lengths(roots * y[:, alphas == alpha])))
+        left = np.abs(found.residual) + found.error
+        targets = y[:, alphas == alpha]
+        residual = max(residual, relative(lengths(roots * left), lengths(roots * targets)))
         condition = max(condition, found.norm * found.inverse)
-        off = (lengths(found.residual) + found.error) * found.inverse
+        off = lengths(left) * found.inverse
         error = max(error, relative(off, lengths(found.solution)))
     digits = digits_within(residual)
     claim = (

@@ -37,7 +37,7 @@ def certify(
     largest = float(np.abs(values).max())
     # Rows that are all alike have no variance: none of the values is more than rounding.
     scale = largest if largest > rounding else max(centring / EPS, 1.0)
-    digits = digits_within((residual + rounding) / scale) if turned <= MOST_TURNED else 0.0
+    digits = digits_within((residual + rounding) / scale + EPS) if turned <= MOST_TURNED else 0.0
     smallest = float(values.min())
     measures = {
         "residual": residual / scale,

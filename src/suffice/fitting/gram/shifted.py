@@ -22,7 +22,7 @@ from scipy.linalg import eigh
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs, dtrtri
 
 from suffice.engines.passes import each
-from suffice.numerics.kernel_functions import Floats
+from suffice.numerics.kernel_functions import Floats, squared_lengths
 
 TILE = 256
 """Rows of a tile."""
@@ -41,8 +41,8 @@ class Answered(NamedTuple):
     solution : array of shape (rows, targets)
     residual : array of shape (rows, targets)
         y − (K + D) a, as computed; where the matrix is singular, the part of it in its range.
-    error : float
-        Bound on how far that is from the exact one, in norm, for all targets.
+    error : array of shape (rows, targets)
+        Bound on how far that is from the exact one.
     inverse : float
         Bound on, or estimate of, the norm of (K + D)⁻¹.
     norm : float
@@ -54,7 +54,7 @@ class Answered(NamedTuple):
 
     solution: Floats
     residual: Floats
-    error: float
+    error: Floats
     inverse: float
     norm: float
     path: str
@@ -77,8 +77,9 @@ class ShiftedGram:
         self.values = K.diagonal().copy()
         self.diagonal = self.values
         self.cuts = [slice(i, min(i + TILE, self.n)) for i in range(0, self.n, TILE)]
-        squares = each(self.cuts, lambda cut, stopped: float(np.vdot(K[cut], K[cut])), n_jobs)
-        self.norm = float(np.sqrt(sum(squares)))
+        squares = each(self.cuts, lambda cut, stopped: squared_lengths(K[cut]), n_jobs)
+        self.row_norms = np.sqrt(np.concatenate(squares))
+        self.norm = float(np.linalg.norm(self.row_norms))
         self.factored = False
 
     def solve(self, shift: Floats, y: Floats, semi_definite: bool) -> Answered:
@@ -100,12 +101,12 @@ class ShiftedGram:
         self.diagonal = self.values + shift
         norm = self.norm + float(shift.max())
         if not self._factor():
-            return self._by_eigenvalues(y, norm)
+            return self._by_eigenvalues(shift, y, norm)
         path = "Cholesky"
         a, residual = self._refined(y)
-        # A backward stable method is not further away; for few rows leave it some room.
-        reach = max(self.n, 100) * EPS * norm
-        if (np.linalg.norm(residual, axis=0) > reach * np.linalg.norm(a, axis=0)).any():
+        # A backward stable method is not further away than rounding; few rows need some room.
+        reach = max(1.0, 100 / self.n) * np.linalg.norm(self._rounding(a, shift), axis=0)
+        if (np.linalg.norm(residual, axis=0) > reach).any():
             self._factor(by_lapack=True)
             path = "Cholesky on one thread"
             a, residual = self._refined(y)
@@ -115,8 +116,12 @@ class ShiftedGram:
         else:
             reciprocal = float(dpocon(self.K.T, 1.0, uplo="U")[0])
             inverse = 1 / reciprocal if reciprocal > 0 else np.inf
-        error = self.n * EPS * norm * float(np.linalg.norm(a))
-        return Answered(a, residual, error, inverse, norm, path, self.n)
+        return Answered(a, residual, self._rounding(a, shift), inverse, norm, path, self.n)
+
+    def _rounding(self, a: Floats, shift: Floats) -> Floats:
+        """What the computed (K + D) a may be off by: a sum over a row, and one product."""
+        sums = np.outer(self.n * self.row_norms, np.linalg.norm(a, axis=0))
+        return EPS * (sums + 4 * shift[:, None] * np.abs(a))
 
     def product(self, a: Floats) -> Floats:
         """(K + D) a, by what stands above the diagonal."""
@@ -205,14 +210,14 @@ class ShiftedGram:
 
     # --- singular and indefinite matrices -------------------------------------------------
 
-    def _by_eigenvalues(self, y: Floats, norm: float) -> Answered:
+    def _by_eigenvalues(self, shift: Floats, y: Floats, norm: float) -> Answered:
         above = np.triu(self.K, 1)
         values, vectors = eigh(above + above.T + np.diag(self.diagonal), driver="evd")
         size = np.abs(values)
         kept = size > self.n * EPS * size.max(initial=0.0)
         divisor = np.where(kept, values, 1.0)
         a = vectors @ (np.where(kept, 1 / divisor, 0.0)[:, None] * (vectors.T @ y))
-        error = self.n * EPS * norm * float(np.linalg.norm(a))
+        error = self._rounding(a, shift)
         inverse = 1 / float(size[kept].min()) if kept.any() else np.inf
         rank = int(np.count_nonzero(kept))
         left = vectors[:, kept].T @ (y - self.product(a))
