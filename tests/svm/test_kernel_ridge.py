@@ -7,10 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn import kernel_ridge
+from sklearn import kernel_ridge, model_selection
 from sklearn.datasets import load_diabetes, load_linnerud
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.model_selection import GridSearchCV
 
 import suffice
 from suffice import KernelRidge, Ridge
@@ -117,11 +116,12 @@ def test_several_targets_each_with_a_penalty():
         np.testing.assert_allclose(ours.predict(rows)[:, j], alone.predict(rows), rtol=1e-9)
 
 
-def test_searches_of_scikit_learn_cut_given_matrices():
+@pytest.mark.parametrize("search", [model_selection.GridSearchCV, suffice.GridSearchCV])
+def test_searches_cut_given_matrices(search):
     K = pairwise_kernels(X[:120], metric="rbf", gamma=0.01)
     grid = {"alpha": [0.01, 1.0]}
-    given = GridSearchCV(KernelRidge(kernel="precomputed"), grid, cv=3).fit(K, y[:120])
-    plain = GridSearchCV(KernelRidge(kernel="rbf", gamma=0.01), grid, cv=3).fit(X[:120], y[:120])
+    given = search(KernelRidge(kernel="precomputed"), grid, cv=3).fit(K, y[:120])
+    plain = search(KernelRidge(kernel="rbf", gamma=0.01), grid, cv=3).fit(X[:120], y[:120])
     expected = plain.cv_results_["mean_test_score"]
     np.testing.assert_allclose(given.cv_results_["mean_test_score"], expected, rtol=1e-8)
 
