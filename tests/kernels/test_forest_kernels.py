@@ -162,5 +162,5 @@ def test_the_mean_of_all_trees(values, n_rows):
     for tree, same in zip(trees, forest, strict=True):
         np.testing.assert_array_equal(tree.category_bits, same.category_bits)
         np.testing.assert_array_equal(tree.category_start, same.category_start)
-    twice = forest.joined([forest])
+    twice = Forest.joined([forest, forest])
     np.testing.assert_array_equal(twice.leaves(twice.codes(X)), np.tile(leaves, 2))

@@ -150,6 +150,7 @@ class ForestModel(CellsModel):
         n_classes, factor = self._task.take_overview(self, overview)
         limit = MOST_EXACT if self.max_bins == "auto" else 0
         coding = Coding(bins_of(overview, self._n_jobs(), limit), overview.labels, 0.0)
+        del overview  # its sample of rows is as large as these
         shards = yield from needed(Keep("bins", coding))
         rows = BinnedRows.of(shards, coding.bins, coding.is_wide)
         shards.close()
@@ -202,10 +203,9 @@ class ForestModel(CellsModel):
         for name in ("by_row", "columns", "points", "bounds", "all_known"):
             getattr(rows, name)  # made once, not by each thread
         grow = partial(self._grown_tree, rows, settings)
-        trees = each(list(range(first, self.n_estimators)), grow, self._n_jobs())
         n_categories = np.array([-1 if one is None else len(one) for one in self.categories_])
-        new = Forest.of(trees, n_categories)
-        return new if before is None else before.joined([new])
+        new = Forest.of(each(range(first, self.n_estimators), grow, self._n_jobs()), n_categories)
+        return new if before is None else Forest.joined([before, new])
 
     def _grown_tree(
         self, rows: BinnedRows, settings: Settings, tree: int, stopped: Stopped
@@ -253,7 +253,7 @@ class ForestModel(CellsModel):
         for name, value in vars(self).items():
             if name.endswith("_") and not name.startswith(("_", "oob_")):
                 setattr(both, name, value)
-        both.forest_ = self.forest_.joined([other.forest_])
+        both.forest_ = Forest.joined([self.forest_, other.forest_])
         both.n_estimators, both.draws_ = len(both.forest_), None
         paths = dict.fromkeys(one.certificate_.path for one in (self, other))
         both.certificate_ = certificate_of(both.forest_, "; ".join(paths), None)

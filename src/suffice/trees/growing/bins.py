@@ -146,16 +146,18 @@ def bins_of(
         Rows up to which every value is a bin, however many there are.
     """
     look, sample = overview.look, overview.sample
-    rows = np.concatenate(sample.rows) if sample.rows else np.empty((0, 0))
     places = np.cumsum([not one for one in look.categorical]) - 1
-    exact = len(rows) == overview.count <= most_exact
+    exact = sum(map(len, sample.rows)) == overview.count <= most_exact
+
+    def of_sample(j: int) -> Array:  # one at a time: a copy of all would be as large as the rows
+        return np.concatenate([rows[:, places[j]] for rows in sample.rows])
 
     def of_column(j: int, stopped: Stopped) -> ColumnBins:
         values = overview.values[j]
         if values is None and exact:
-            values = few_numbers(rows[:, places[j]], overview.count)
+            values = few_numbers(of_sample(j), overview.count)
         if values is None:
-            return ColumnBins(None, None, quantile_edges(rows[:, places[j]], look.max_bins))
+            return ColumnBins(None, None, quantile_edges(of_sample(j), look.max_bins))
         if look.categorical[j]:
             return ColumnBins(values, None, np.empty(0))
         values = values.astype(np.float64)

@@ -6,7 +6,7 @@ A row's answer is a mean over the trees.  How rows find their leaves is said in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,20 +70,15 @@ class Forest:
     @classmethod
     def of(cls, trees: list[Tree], n_categories: NDArray[np.int64]) -> Forest:
         """The forest of some trees; the list is emptied, lest its trees take memory twice."""
-        n_features = trees[0].n_features
-        starts = np.cumsum([0, *(tree.node_count for tree in trees)])
-        words = np.cumsum([0, *(len(tree.category_bits) for tree in trees)])
-        parts = [{name: getattr(tree, name) for name in TYPES} for tree in trees]
-        trees.clear()
-        for part, first in zip(parts, words[:-1], strict=True):
-            start = part["category_start"]
-            part["category_start"] = np.where(start >= 0, start + first, start)
-        joined = {name: np.concatenate([part.pop(name) for part in parts]) for name in TYPES}
-        return cls(n_features, starts, n_categories, **joined)
+        n_features, starts = trees[0].n_features, [np.array([0, t.node_count]) for t in trees]
+        return cls(n_features, ends_of(starts), n_categories, **nodes_of(trees))
 
-    def joined(self, others: Sequence[Forest]) -> Forest:
-        """All trees, these first."""
-        return Forest.of([tree for one in (self, *others) for tree in one], self.n_categories)
+    @classmethod
+    def joined(cls, forests: list[Forest]) -> Forest:
+        """All trees of some forests; the list is emptied, lest its trees take memory twice."""
+        n_features, n_categories = forests[0].n_features, forests[0].n_categories
+        starts = ends_of([one.starts for one in forests])
+        return cls(n_features, starts, n_categories, **nodes_of(forests))
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -233,6 +228,23 @@ class Forest:
             words = -(-n[self.feature[tested]] // 32)
             if (words < 0).any() or (begins[tested] + words > len(self.category_bits)).any():
                 raise ValueError("its sets of categories do not fit its columns")
+
+
+def ends_of(starts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Where the nodes of all trees begin, and where they end, one part after the other."""
+    places = np.cumsum([0, *(one[-1] for one in starts)])
+    return np.concatenate([[0], *(one[1:] + p for one, p in zip(starts, places, strict=False))])
+
+
+def nodes_of(parts: list[Any]) -> dict[str, NDArray[Any]]:
+    """The arrays of trees or forests end to end; the list is emptied, and each array as it goes."""
+    words = np.cumsum([0, *(len(part.category_bits) for part in parts)])
+    arrays = [{name: getattr(part, name) for name in TYPES} for part in parts]
+    parts.clear()
+    for part, first in zip(arrays, words[:-1], strict=True):
+        start = part["category_start"]
+        part["category_start"] = np.where(start >= 0, start + first, start)
+    return {name: np.concatenate([part.pop(name) for part in arrays]) for name in TYPES}
 
 
 @dataclass(frozen=True, eq=False)
