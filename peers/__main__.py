@@ -16,6 +16,8 @@ FILES = (
     FOLDER / "ensemble" / "tests" / "test_forest.py",
     FOLDER / "ensemble" / "tests" / "test_bagging.py",
     FOLDER / "decomposition" / "tests" / "test_factor_analysis.py",
+    FOLDER / "decomposition" / "tests" / "test_kernel_pca.py",
+    FOLDER / "tests" / "test_kernel_ridge.py",
     FOLDER / "cluster" / "tests" / "test_k_means.py",
     FOLDER / "mixture" / "tests" / "test_gaussian_mixture.py",
     FOLDER / "mixture" / "tests" / "test_mixture.py",

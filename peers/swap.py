@@ -21,13 +21,13 @@ import sklearn.tree
 from sklearn.tree import _export as exporters
 
 import suffice
-from peers import bagging, decomposition, forests, k_means, mixtures, trees
+from peers import bagging, decomposition, forests, k_means, kernel_methods, mixtures, trees
 from peers.lines import Line
 
 TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor")
 OTHERS = {
     "sklearn.cluster": ("KMeans",),
-    "sklearn.decomposition": ("FactorAnalysis",),
+    "sklearn.decomposition": ("FactorAnalysis", "KernelPCA"),
     "sklearn.ensemble": (
         "RandomForestClassifier",
         "RandomForestRegressor",
@@ -36,6 +36,7 @@ OTHERS = {
         "BaggingClassifier",
         "BaggingRegressor",
     ),
+    "sklearn.kernel_ridge": ("KernelRidge",),
     "sklearn.mixture": ("GaussianMixture",),
 }
 LISTS = {
@@ -44,6 +45,8 @@ LISTS = {
     "test_factor_analysis.py": decomposition,
     "test_gaussian_mixture.py": mixtures,
     "test_k_means.py": k_means,
+    "test_kernel_pca.py": kernel_methods,
+    "test_kernel_ridge.py": kernel_methods,
     "test_mixture.py": mixtures,
 }
 """By the name of the test file; the others are about trees."""

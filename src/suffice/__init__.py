@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from suffice.catalogue import save as save
     from suffice.clustering.k_means import KMeans as KMeans
     from suffice.decomposition.factor_analysis import FactorAnalysis as FactorAnalysis
+    from suffice.decomposition.kernel_pca import KernelPCA as KernelPCA
     from suffice.decomposition.pca import PCA as PCA
     from suffice.engines.settings import config as config
     from suffice.ensembles.anomaly_detector import AnomalyDetector as AnomalyDetector
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from suffice.selection.cv_estimators.ridge_cv import RidgeCV as RidgeCV
     from suffice.selection.grid_search import GridSearchCV as GridSearchCV
     from suffice.sources.scan import scan as scan
+    from suffice.svm.kernel_ridge import KernelRidge as KernelRidge
     from suffice.trees.c45_classifier import C45Classifier as C45Classifier
     from suffice.trees.decision_tree_classifier import (
         DecisionTreeClassifier as DecisionTreeClassifier,
@@ -125,6 +127,8 @@ _PUBLIC = {
     "KNeighborsDensity": "suffice.neighbors.k_neighbors_density",
     "KNeighborsRegressor": "suffice.neighbors.k_neighbors_regressor",
     "KernelDensity": "suffice.neighbors.kernel_density",
+    "KernelPCA": "suffice.decomposition.kernel_pca",
+    "KernelRidge": "suffice.svm.kernel_ridge",
     "Lasso": "suffice.linear.lasso",
     "LassoCV": "suffice.selection.cv_estimators.lasso_cv",
     "LinearDiscriminantAnalysis": "suffice.generative.linear_discriminant_analysis",
@@ -153,12 +157,13 @@ _PUBLIC = {
     "preprocessing": "suffice.preprocessing",
     "save": "suffice.catalogue",
     "scan": "suffice.sources.scan",
+    "svm": "suffice.svm",
     "text": "suffice.text",
     "theory": "suffice.theory",
 }
 
 # Those among them that are modules themselves.
-_MODULES = ("bayes", "catalogue", "families", "mixtures", "preprocessing", "text", "theory")
+_MODULES = ("bayes", "catalogue", "families", "mixtures", "preprocessing", "svm", "text", "theory")
 
 __all__ = [
     "PCA",
@@ -186,6 +191,8 @@ __all__ = [
     "KNeighborsDensity",
     "KNeighborsRegressor",
     "KernelDensity",
+    "KernelPCA",
+    "KernelRidge",
     "Lasso",
     "LassoCV",
     "LinearDiscriminantAnalysis",
@@ -218,6 +225,7 @@ __all__ = [
     "preprocessing",
     "save",
     "scan",
+    "svm",
     "text",
     "theory",
 ]

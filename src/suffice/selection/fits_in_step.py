@@ -44,10 +44,14 @@ class SharedPasses(KFits):
 
 
 def can_share(estimators: Sequence[Any]) -> bool:
-    """Whether these are iterative models whose fits can share passes."""
+    """Whether these are iterative models whose fits can share passes.
+
+    Values of all pairs of rows are cut in columns too, which scikit-learn's loop does.
+    """
     return all(
         isinstance(estimator, Estimator)
         and estimator._shares_passes
         and is_as_we_wrote_it(estimator)
+        and not estimator.__sklearn_tags__().input_tags.pairwise
         for estimator in estimators
     )

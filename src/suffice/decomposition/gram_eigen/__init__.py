@@ -1,0 +1,1 @@
+"""Eigenvalues of a kernel's matrix, and what is proved about them."""

@@ -1,0 +1,1 @@
+"""Models that see their rows through a kernel alone: its matrix, and systems with it."""

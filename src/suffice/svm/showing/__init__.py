@@ -1,0 +1,1 @@
+"""Margins and gaps as pictures."""
