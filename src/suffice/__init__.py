@@ -182,6 +182,7 @@ __all__ = [
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "FactorAnalysis",
+    "GaussianMixture",
     "GaussianNB",
     "GeneralizedLinearModel",
     "GridSearchCV",
