@@ -8,9 +8,11 @@ multiplier u of each row and a rate τ,
 
     ψ(r) = max over 0 ≤ u ≤ 1 of  u r − (u − a)²/2τ,      u(r) = clip(a + τ r, 0, 1)
 
-is smooth, and is the hinge in the limit of a = u.  After each minimum a becomes u.  As u is a
-function of the slack alone, a row's multiplier can be told from the points at which it was renewed:
-no number has to be kept beside a row, however many rows there are.
+is smooth, and has the hinge's minimiser once a = u there.  After each minimum a becomes u.  As u is
+a function of the slack alone, a row's multiplier can be told from the points at which it was
+renewed: no number has to be kept beside a row, however many rows there are.  Squared hinges are
+smooth as they are, but steep where C is large and the classes are apart; they too have such a
+function, with u r − u²/4 in the place of u r, and u = max(0, a + τ r) / (1 + τ/2).
 
 In both losses α = C s u is a point of the dual problem, s the weight of the row.
 
@@ -20,7 +22,7 @@ convex programming" (1976); Mangasarian, "A finite Newton method for classificat
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -63,9 +65,14 @@ class MarginLoss(Protocol):
         Whether multipliers beyond 1 are no points of the dual problem.
     """
 
-    points: Array
-    curvature: float
-    bounded: bool
+    @property
+    def points(self) -> Array: ...
+
+    @property
+    def curvature(self) -> float: ...
+
+    @property
+    def bounded(self) -> bool: ...
 
     def multipliers(self, slacks: Array) -> Array | None:
         """a of each row from its slacks at `points`, of shape (renewals, rows)."""
@@ -94,22 +101,41 @@ class SquaredHinge:
 
 
 @dataclass(frozen=True, eq=False)
-class Hinge:
-    """max(0, r) in its augmented Lagrangian.
+class AugmentedHinge:
+    """The augmented Lagrangian of the hinge, or of its square.
 
     Attributes
     ----------
+    squared : bool
     points : array of shape (renewals, parameters)
+    rate : float
+        τ.
     rates : tuple of float
         τ at each renewal.
-    curvature : float
-        τ.
     """
 
+    squared: bool
     points: Array
-    curvature: float
+    rate: float
     rates: tuple[float, ...] = ()
-    bounded: bool = field(default=True, init=False)
+
+    @property
+    def bounded(self) -> bool:
+        return not self.squared
+
+    @property
+    def curvature(self) -> float:
+        return self.rate / self._stiffness(self.rate)
+
+    def _stiffness(self, rate: float) -> float:
+        return 1.0 + rate / 2 if self.squared else 1.0
+
+    def _clipped(self, free: Array, rate: float) -> Array:
+        """u from a + τ r, in place."""
+        if self.squared:
+            free /= self._stiffness(rate)
+            return np.maximum(free, 0.0, out=free)
+        return np.clip(free, 0.0, 1.0, out=free)
 
     def multipliers(self, slacks: Array) -> Array | None:
         if not self.rates:
@@ -117,19 +143,26 @@ class Hinge:
         multiplier = np.zeros(slacks.shape[1])
         for rate, slack in zip(self.rates, slacks, strict=True):
             multiplier += rate * slack
-            np.clip(multiplier, 0.0, 1.0, out=multiplier)
+            multiplier = self._clipped(multiplier, rate)
         return multiplier
 
     def __call__(self, slack: Array, multiplier: Array | None) -> Reaction:
-        rate = self.curvature
-        free = rate * slack if multiplier is None else multiplier + rate * slack
-        renewed = np.clip(free, 0.0, 1.0)
+        free = self.rate * slack
+        if multiplier is not None:
+            free += multiplier
+        curved = free > 0
+        if not self.squared:
+            curved &= free < 1
+        renewed = self._clipped(free, self.rate)
         change = renewed if multiplier is None else renewed - multiplier
-        value = renewed * slack - change * change / (2 * rate)
-        curved = (free > 0) & (free < 1)
-        return Reaction(value, np.maximum(slack, 0.0), renewed, curved)
+        value = renewed * slack - change * change / (2 * self.rate)
+        loss = np.maximum(slack, 0.0)
+        if self.squared:
+            value -= renewed * renewed / 4
+            loss *= loss
+        return Reaction(value, loss, renewed, curved)
 
-    def renewed(self, point: Array, rate: float) -> Hinge:
+    def renewed(self, point: Array, rate: float) -> AugmentedHinge:
         """The loss whose multipliers are those of this one at a point."""
         points = np.vstack([self.points, point])
-        return Hinge(points, rate, (*self.rates, self.curvature))
+        return AugmentedHinge(self.squared, points, rate, (*self.rates, self.rate))

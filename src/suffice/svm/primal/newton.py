@@ -134,7 +134,13 @@ def primal_value(problem: PrimalProblem, at: Sums, point: Array) -> float:
 
 
 def newton(
-    search: Search, loss: MarginLoss, start: Array, enough: float, updates: bool
+    search: Search,
+    loss: MarginLoss,
+    start: Array,
+    enough: float = 0.0,
+    *,
+    updates: bool = False,
+    patience: float = np.inf,
 ) -> Generator[Pass, Any, Iterate]:
     """Go to the minimum of a smooth loss.
 
@@ -144,10 +150,12 @@ def newton(
     loss : MarginLoss
     start : array of shape (parameters,)
     enough : float
-        What half the decrement may be, in units of the value, at the end.
+        What the decrement may be, in units of the value, at the end.
     updates : bool
         Whether second derivatives are updated by the rows that change side; it pays where most
         rows have one.
+    patience : float
+        Searches along a step after which the problem is given up.
     """
     now = yield from search.look(loss, start)
     while not search.ended:
@@ -158,7 +166,8 @@ def newton(
         known = now if updates else None
         then = yield from search.look(loss, now.point + step, known)
         if not then.value <= now.value - SUFFICIENT * decrement:
-            if search.ended:
+            patience -= 1
+            if search.ended or patience < 0:
                 break
             length = yield from best_length(search.problem, loss, now, step)
             if length == 0:
