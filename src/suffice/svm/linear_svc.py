@@ -165,12 +165,12 @@ class LinearSVC(Classifier, Estimator):
                 f"class: {classes.tolist()[0]!r}"
             )
         problems = self._problems(look, classes)
-        starts = [np.zeros(problems[0].units.n_parameters) for _ in problems]
+        starts: list[Array | None] = [None] * len(problems)
         rows = look.rows if stride > 1 else None
         if rows is not None:
             rough, enough = [replace(p, C=p.C * stride) for p in problems], max(ROUGH, self.tol)
-            found = yield from reading(self._minimised(rough, starts, enough), rows)
-            starts = [search.best for search in found]
+            some = yield from reading(self._minimised(rough, starts, enough), rows)
+            starts = [search.best for search in some]
         searches = yield from self._minimised(problems, starts, self.tol)
         lines = [problems[0].units.to_user(search.best) for search in searches]
         attributes = {
@@ -208,10 +208,13 @@ class LinearSVC(Classifier, Estimator):
             for label, own, rest in sides
         ]
 
-    def _minimised(self, problems: list[PrimalProblem], starts: list[Array], tol: float) -> Any:
+    def _minimised(
+        self, problems: list[PrimalProblem], starts: list[Array | None], tol: float
+    ) -> Any:
+        """All machines, each of their passes over one reading of the rows."""
         pairs = zip(problems, starts, strict=True)
         return side_by_side(
-            [minimise(problem, self.loss, at, tol, self.max_iter) for problem, at in pairs]
+            [minimise(problem, self.loss, tol, self.max_iter, at) for problem, at in pairs]
         )
 
     def _certificate(self, searches: list[Search], n_columns: int) -> Certificate:

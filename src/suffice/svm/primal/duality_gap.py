@@ -51,7 +51,7 @@ def dual_value(problem: PrimalProblem, at: Sums, bounded: bool) -> float:
     weights = problem.C * (shrunk[0] * gradient[0, :-1] - shrunk[1] * gradient[1, :-1])
     quadratic = 0.5 * float(weights @ weights)
     if not bounded:
-        quadratic += problem.C * float(np.square(shrunk) @ totals[2:])
+        quadratic += problem.C * float(np.square(shrunk) @ totals[3:])
     if not linear > 0:
         return 0.0
     factor = linear / (2 * quadratic) if quadratic > 0 else np.inf

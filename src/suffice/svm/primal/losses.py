@@ -44,12 +44,15 @@ class Reaction(NamedTuple):
         u, the derivative of the value.
     curved : bool array of shape (rows,)
         Where the second derivative is not 0; it is `curvature` there.
+    renewal : array of shape (rows,), or None
+        (u − a)²/2τ, what the value lacks of the loss of u.
     """
 
     value: Array
     loss: Array
     multiplier: Array
     curved: NDArray[np.bool_]
+    renewal: Array | None = None
 
 
 class MarginLoss(Protocol):
@@ -82,6 +85,10 @@ class MarginLoss(Protocol):
         """The loss of each row, from its slack and a."""
         ...
 
+    def renew(self, slack: Array, multiplier: Array | None) -> Array:
+        """u alone."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class SquaredHinge:
@@ -98,6 +105,9 @@ class SquaredHinge:
         positive = np.maximum(slack, 0.0)
         value = positive * positive
         return Reaction(value, value, 2 * positive, slack > 0)
+
+    def renew(self, slack: Array, multiplier: Array | None) -> Array:
+        return 2 * np.maximum(slack, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,12 +165,19 @@ class AugmentedHinge:
             curved &= free < 1
         renewed = self._clipped(free, self.rate)
         change = renewed if multiplier is None else renewed - multiplier
-        value = renewed * slack - change * change / (2 * self.rate)
+        renewal = change * change / (2 * self.rate)
+        value = renewed * slack - renewal
         loss = np.maximum(slack, 0.0)
         if self.squared:
             value -= renewed * renewed / 4
             loss *= loss
-        return Reaction(value, loss, renewed, curved)
+        return Reaction(value, loss, renewed, curved, renewal)
+
+    def renew(self, slack: Array, multiplier: Array | None) -> Array:
+        free = self.rate * slack
+        if multiplier is not None:
+            free += multiplier
+        return self._clipped(free, self.rate)
 
     def renewed(self, point: Array, rate: float) -> AugmentedHinge:
         """The loss whose multipliers are those of this one at a point."""

@@ -1,8 +1,8 @@
 """The minimum of a linear machine's objective, with either loss.
 
 Squared hinges are smooth: Newton's method goes there.  Hinges, and squared ones that are too steep
-for it, are minimised by the method of multipliers: each smooth problem is left when its decrement is
-small beside the gap, multipliers are renewed, and the rate grows as long as the next problem is easy.
+for it, are minimised by the method of multipliers: each smooth problem is left when its decrement
+is small, multipliers are renewed, and the rate grows as long as the problems stay easy.
 """
 
 from __future__ import annotations
@@ -13,16 +13,20 @@ from typing import Any
 import numpy as np
 
 from suffice.fitting.requests import Pass, StopAsked
-from suffice.numerics.double_double import UNIT, Array
+from suffice.numerics.double_double import Array
 from suffice.svm.primal.losses import AugmentedHinge, SquaredHinge
 from suffice.svm.primal.newton import Search, newton
 from suffice.svm.primal.problem import PrimalProblem
 
-STEEP = 1e3
-"""C times the mean square of the rows beyond which the first rate is below 1."""
+FIRST_RATE, GROWTH, MOST_RATE = 0.1, 4.0, 1e9
+"""τ at first, by how much it grows, and what it may become."""
 
-GROWTH, MOST_RATE = 4.0, 1e9
-"""By how much the rate grows, and what it may become."""
+STEEP = 1e3
+"""What the first rate times C and the mean square of the rows may be."""
+
+SMALL, SMALL_BESIDE_GAP, ENOUGH = 1e-3, 1e-2, 1e-2
+"""Decrement at which multipliers are renewed: beside the value at first, then by a tenth less each
+time; beside the relative gap; and beside what the multipliers have changed."""
 
 EASY = 6
 """Newton steps up to which a problem is easy."""
@@ -35,25 +39,32 @@ MOST_RENEWALS = 100
 
 
 def minimise(
-    problem: PrimalProblem, loss: str, start: Array, tol: float, max_iter: int
+    problem: PrimalProblem,
+    loss: str,
+    tol: float,
+    max_iter: int,
+    start: Array | None = None,
 ) -> Generator[Pass, Any, Search]:
-    """Search for the minimum from a start; a wish to stop ends it where it is.
+    """Search for the minimum; a wish to stop ends it where it is.
 
     Parameters
     ----------
     problem : PrimalProblem
     loss : {"hinge", "squared_hinge"}
-    start : array of shape (parameters,)
     tol : float
     max_iter : int
         Points at most.
+    start : array of shape (parameters,), optional
+        Where to begin, such as the minimum of some of the rows.
     """
+    start = np.zeros(problem.units.n_parameters) if start is None else start
     search = Search(problem, tol, max_iter, start)
+    squared = loss == "squared_hinge"
     try:
-        if loss == "squared_hinge":
+        if squared:
             smooth = SquaredHinge(np.empty((0, len(start))))
             yield from newton(search, smooth, start, updates=True, patience=PATIENCE)
-        yield from multipliers(search, loss == "squared_hinge")
+        yield from multipliers(search, squared)
     except StopAsked:
         pass
     return search
@@ -63,13 +74,12 @@ def multipliers(search: Search, squared: bool) -> Generator[Pass, Any, None]:
     """The method of multipliers, from the best point so far."""
     point, units = search.best, search.problem.units
     steepness = search.problem.C * float(units.scale @ units.scale)
-    rate = min(1.0, STEEP / steepness)
-    loss = AugmentedHinge(squared, np.empty((0, len(point))), rate)
-    enough = 1e-3
+    rate = min(FIRST_RATE, STEEP / steepness)
+    loss, small = AugmentedHinge(squared, np.empty((0, len(point))), rate), SMALL
     while not search.ended and len(loss.rates) < MOST_RENEWALS:
         before = search.steps
-        now = yield from newton(search, loss, point, enough)
+        now = yield from newton(search, loss, point, (small, ENOUGH))
         point = now.point
         grows = search.steps - before <= EASY
         loss = loss.renewed(point, min(loss.rate * (GROWTH if grows else 1.0), MOST_RATE))
-        enough = max(min(enough * 0.1, 1e-2 * search.bounds.relative), 4 * UNIT)
+        small = min(0.1 * small, SMALL_BESIDE_GAP * search.bounds.relative)

@@ -3,8 +3,8 @@
     (I + C c Σ over curved rows of s x xᵀ) δ = −∇,      c the loss's curvature
 
 Second derivatives are constant until a row changes side, so the minimum of squared hinges is
-reached in finitely many steps, in practice six to ten.  From step to step the Gram matrix is updated
-by the rows that have changed side.  Where columns are too many for a matrix, conjugate gradients
+reached in finitely many steps, in practice six to ten.  From step to step the Gram matrix is
+updated by the rows that have changed side.  Where columns are too many for a matrix, conjugate gradients
 solve the system to a share of its right-hand side, one pass a product.
 
 A step that does not lead down is cut by a search along it: one pass tells the slopes at many
@@ -34,7 +34,7 @@ from suffice.svm.primal.problem import PrimalProblem
 MOST_COLUMNS = 2000
 """Columns up to which second derivatives are a matrix."""
 
-LENGTHS = np.concatenate([[0.0], 2.0 ** -np.arange(30.0, -0.5, -1.0)])
+LENGTHS = np.sort(np.concatenate([[0.0], 2.0 ** -np.arange(25.0), [0.375, 0.625, 0.75, 0.875]]))
 """Lengths of a step at which a search along it looks."""
 
 MOST_PRODUCTS = 250
@@ -58,12 +58,15 @@ class Iterate:
     gradient : array of shape (parameters,)
     second : array
         Of curvature 1, without the penalty.
+    renewal : float
+        What the multipliers have changed, as the value counts it.
     """
 
     point: Array
     value: float
     gradient: Array
     second: Array
+    renewal: float
 
 
 @dataclass(eq=False)
@@ -125,7 +128,8 @@ class Search:
         slope = (gradient[0] - gradient[1])[: units.n_parameters] / units.divisor
         second = second if known is None else known.second + second
         value = problem.penalty(point) + C * float(totals[0])
-        return Iterate(point, value, units.penalty * point - C * slope, second)
+        slope = units.penalty * point - C * slope
+        return Iterate(point, value, slope, second, C * float(totals[2]))
 
 
 def primal_value(problem: PrimalProblem, at: Sums, point: Array) -> float:
@@ -137,7 +141,7 @@ def newton(
     search: Search,
     loss: MarginLoss,
     start: Array,
-    enough: float = 0.0,
+    enough: tuple[float, float] = (0.0, 0.0),
     *,
     updates: bool = False,
     patience: float = np.inf,
@@ -149,8 +153,10 @@ def newton(
     search : Search
     loss : MarginLoss
     start : array of shape (parameters,)
-    enough : float
-        What the decrement may be, in units of the value, at the end.
+    enough : tuple of float
+        What the decrement may be at the end, in units of the value, and of what the multipliers
+        have changed: renewing them then brings about as much as at the minimum itself
+        (Rockafellar, 1976).
     updates : bool
         Whether second derivatives are updated by the rows that change side; it pays where most
         rows have one.
@@ -161,27 +167,26 @@ def newton(
     while not search.ended:
         step = yield from newton_step(search, loss, now)
         decrement = -float(now.gradient @ step)
-        if not decrement > max(enough, 4 * UNIT) * abs(now.value):
+        small = min(enough[0] * abs(now.value), enough[1] * now.renewal)
+        if not decrement > max(small, 4 * UNIT * abs(now.value)):
             break
         known = now if updates else None
         then = yield from search.look(loss, now.point + step, known)
         if not then.value <= now.value - SUFFICIENT * decrement:
             patience -= 1
-            if search.ended or patience < 0:
+            if patience < 0 or search.left <= 0:
                 break
-            length = yield from best_length(search.problem, loss, now, step)
-            if length == 0:
-                break  # what rounding leaves
+            short, length = yield from best_length(search.problem, loss, now, step)
             then = yield from search.look(loss, now.point + length * step, known)
+            if not then.value < now.value and short > 0:
+                then = yield from search.look(loss, now.point + short * step, known)
             if not then.value < now.value:
-                break
+                break  # what rounding leaves
         now = then
     return now
 
 
-def newton_step(
-    search: Search, loss: MarginLoss, now: Iterate
-) -> Generator[Pass, Any, Array]:
+def newton_step(search: Search, loss: MarginLoss, now: Iterate) -> Generator[Pass, Any, Array]:
     """H δ = −∇ solved, by a factor of H or by conjugate gradients."""
     problem = search.problem
     penalty, curvature = problem.units.penalty, problem.C * loss.curvature
@@ -240,16 +245,15 @@ def solved(hessian: Array, gradient: Array, floor: float) -> Array:
 
 def best_length(
     problem: PrimalProblem, loss: MarginLoss, now: Iterate, step: Array
-) -> Generator[Pass, Any, float]:
-    """Where the slope along a step vanishes, between two of the lengths that are looked at."""
+) -> Generator[Pass, Any, tuple[float, float]]:
+    """A length that leads down for sure, and about where the slope along a step vanishes."""
     work = partial(problem.along, loss=loss, point=now.point, step=step, lengths=LENGTHS)
     found: Sums = yield Pass("line search", work)
     penalty = problem.units.penalty
     pulls = float(penalty * now.point @ step) + LENGTHS * float(penalty * step @ step)
-    slopes = problem.C * found.values[0][1] + pulls
+    slopes = problem.C * found.values[0] + pulls
     upper = int(np.argmax(slopes >= 0)) if (slopes >= 0).any() else len(LENGTHS) - 1
-    if upper == 0:
-        return 0.0
-    low, high = slopes[upper - 1], slopes[upper]
-    share = -low / (high - low) if high > 0 else 1.0
-    return float(LENGTHS[upper - 1] + share * (LENGTHS[upper] - LENGTHS[upper - 1]))
+    upper = max(upper, 1)
+    (low, high), (short, long) = slopes[upper - 1 : upper + 1], LENGTHS[upper - 1 : upper + 1]
+    share = -low / (high - low) if high > 0 > low else 1.0
+    return float(short), float(short + share * (long - short))

@@ -2,8 +2,8 @@
 
     P(w, b) = ½ ‖w‖² + C Σ sᵢ ℓ(rᵢ),      rᵢ = 1 − yᵢ (w·xᵢ + b)
 
-Methods work on columns about a centre and in units of a scale, so that neither offset nor unit costs
-digits.  As b is not penalised, the centre moves b alone.  Sparse columns are not centred.
+Methods work on columns about a centre and in units of a scale, so that neither offset nor unit
+costs digits.  As b is not penalised, the centre moves b alone.  Sparse columns are not centred.
 
 Sums over rows are kept apart for the two sides y = ±1: so multipliers can be made feasible for the
 dual problem, where Σ αᵢ yᵢ = 0, after the rows have been read.
@@ -132,8 +132,7 @@ class PrimalProblem:
 
     def chunks(self, block: Block) -> Iterator[Chunk]:
         """The rows of a block that have a weight, some at a time."""
-        if block.weight is not None and not block.weight.all():
-            block = rows_of(block, np.flatnonzero(block.weight), block.start)
+        block = existing(block)
         side, weight = self.target(block)
         X = block.X
         size = max(CHUNK_CELLS // max(X.shape[1], 1), 64)
@@ -163,11 +162,11 @@ class PrimalProblem:
         Returns
         -------
         Sums
-            The value and the loss; u and u²/4 of either side; Σ s u x and, last, Σ s u of
-            either side; second derivatives, of curvature 1.
+            The value, the loss, the renewals, and u²/4 of either side; Σ s u x and, last,
+            Σ s u of either side; second derivatives, of curvature 1.
         """
         units, d = self.units, len(self.units.scale)
-        totals, gradient = np.zeros(4), np.zeros((2, d + 1))
+        totals, gradient = np.zeros(5), np.zeros((2, d + 1))
         p = units.n_parameters
         second = np.zeros((p, p)) if order == 2 else np.zeros(p)
         points = [*loss.points, point] if known is None else [*loss.points, known, point]
@@ -183,14 +182,16 @@ class PrimalProblem:
                 sides = np.stack([np.where(upper, u, 0.0), np.where(upper, 0.0, u)])
                 totals[0] += chunk.weighted(found.value).sum()
                 totals[1] += chunk.weighted(found.loss).sum()
-                totals[2:] += sides @ found.multiplier / 4
+                if found.renewal is not None:
+                    totals[2] += chunk.weighted(found.renewal).sum()
+                totals[3:] += sides @ found.multiplier / 4
                 gradient[:, :d] += sides @ chunk.X if d else 0.0
                 gradient[:, d] += sides.sum(axis=1)
                 for sign, rows in changed(found.curved, before):
                     second += sign * self._second(chunk, rows, order)
         finite = np.isfinite(totals).all() and np.isfinite(gradient).all()
         if not finite or not np.isfinite(second).all():
-            self._blame(block)
+            self._blame(existing(block))
         return Sums((totals, gradient, second))
 
     def _second(self, chunk: Chunk, rows: Array, order: int) -> Array:
@@ -225,25 +226,31 @@ class PrimalProblem:
     def along(
         self, block: Block, loss: MarginLoss, point: Array, step: Array, lengths: Array
     ) -> Sums:
-        """The values, and their slopes, of a block's rows at some lengths along a step."""
-        found, at = np.zeros((2, len(lengths))), np.array([*loss.points, point])
+        """The slopes of a block's rows along a step, at some lengths."""
+        slopes, at = np.zeros(len(lengths)), np.array([*loss.points, point, step])
         for chunk in self.chunks(block):
-            slacks = chunk.slacks(at, self.units)
-            falls = chunk.side * chunk.scores(step[None], self.units)[0]
-            multipliers = loss.multipliers(slacks[:-1])
+            scores = chunk.scores(at, self.units)
+            slacks = 1.0 - chunk.side * scores[:-1]
+            falls = chunk.side * scores[-1]
+            multipliers, weighted = loss.multipliers(slacks[:-1]), chunk.weighted(falls)
             for k, length in enumerate(lengths):
-                there = loss(slacks[-1] - length * falls, multipliers)
-                found[0, k] += chunk.weighted(there.value).sum()
-                found[1, k] -= float(chunk.weighted(there.multiplier) @ falls)
-        return Sums((found,))
+                slopes[k] -= loss.renew(slacks[-1] - length * falls, multipliers) @ weighted
+        return Sums((slopes,))
+
+
+def existing(block: Block) -> Block:
+    """The rows of positive weight."""
+    if block.weight is None or block.weight.all():
+        return block
+    return rows_of(block, np.flatnonzero(block.weight), block.start)
 
 
 def changed(curved: Any, before: Any) -> Iterator[tuple[float, Any]]:
     """Rows whose second derivative is to be added, and to be taken away."""
     if before is None:
-        groups = ((1.0, curved),)
+        groups = [(1.0, curved)]
     else:
-        groups = ((1.0, curved & ~before), (-1.0, before & ~curved))
+        groups = [(1.0, curved & ~before), (-1.0, before & ~curved)]
     for sign, mask in groups:
         rows = np.flatnonzero(mask)
         if len(rows):
