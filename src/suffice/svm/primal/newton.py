@@ -4,8 +4,8 @@
 
 Second derivatives are constant until a row changes side, so the minimum of squared hinges is
 reached in finitely many steps, in practice six to ten.  From step to step the Gram matrix is
-updated by the rows that have changed side.  Where columns are too many for a matrix, conjugate gradients
-solve the system to a share of its right-hand side, one pass a product.
+updated by the rows that have changed side.  Where columns are too many for a matrix, conjugate
+gradients solve the system to a share of its right-hand side, one pass a product.
 
 A step that does not lead down is cut by a search along it: one pass tells the slopes at many
 lengths, and the minimum lies where they change sign.
@@ -120,7 +120,8 @@ class Search:
         at: Sums = yield Pass("Newton", work, partial(primal_value, problem, point=point))
         totals, gradient, second = at.values
         primal = primal_value(problem, at, point)
-        if primal < self.bounds.primal:
+        # Of points that rounding cannot tell apart, the later one is closer.
+        if primal <= self.bounds.primal * (1 + 8 * UNIT):
             self.best, self.bounds = point, self.bounds._replace(primal=primal)
         dual = dual_value(problem, at, loss.bounded)
         self.bounds = self.bounds._replace(dual=max(dual, self.bounds.dual))
