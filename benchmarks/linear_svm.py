@@ -1,9 +1,8 @@
 """Races of linear support vector machines with liblinear.
 
-liblinear penalises the intercept, so both get a column of ones and no intercept: then the problem is
-one.  What is compared is the objective.  For hinges liblinear gets as many sweeps as it
-needs to come within 1% of the least objective, and its way there counts once; ours is proved to a
-millionth.
+liblinear penalises the intercept, so both get a column of ones and no intercept: then the problem
+is one.  What is compared is the objective.  For hinges liblinear gets about as many sweeps as it
+needs to come within 1% of the least objective; ours is proved to a millionth.
 """
 
 from __future__ import annotations

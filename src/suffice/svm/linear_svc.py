@@ -38,7 +38,7 @@ from suffice.sources.base import NOTHING
 from suffice.svm.primal.duality_gap import Bounds
 from suffice.svm.primal.first_look import ClassSample, first_look, stride_of
 from suffice.svm.primal.minimise import minimise
-from suffice.svm.primal.newton import MOST_COLUMNS, Search
+from suffice.svm.primal.newton import MOST_COLUMNS, PrimalSearch
 from suffice.svm.primal.problem import PrimalProblem
 
 ROUGH = 1e-3
@@ -217,7 +217,7 @@ class LinearSVC(Classifier, Estimator):
             [minimise(problem, self.loss, tol, self.max_iter, at) for problem, at in pairs]
         )
 
-    def _certificate(self, searches: list[Search], n_columns: int) -> Certificate:
+    def _certificate(self, searches: list[PrimalSearch], n_columns: int) -> Certificate:
         bounds = [search.bounds for search in searches]
         total = Bounds(sum(one.primal for one in bounds), sum(one.dual for one in bounds))
         worst = max(one.relative for one in bounds)

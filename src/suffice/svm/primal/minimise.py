@@ -15,7 +15,7 @@ import numpy as np
 from suffice.fitting.requests import Pass, StopAsked
 from suffice.numerics.double_double import Array
 from suffice.svm.primal.losses import AugmentedHinge, SquaredHinge
-from suffice.svm.primal.newton import Search, newton
+from suffice.svm.primal.newton import PrimalSearch, newton
 from suffice.svm.primal.problem import PrimalProblem
 
 FIRST_RATE, GROWTH, MOST_RATE = 0.1, 4.0, 1e9
@@ -44,7 +44,7 @@ def minimise(
     tol: float,
     max_iter: int,
     start: Array | None = None,
-) -> Generator[Pass, Any, Search]:
+) -> Generator[Pass, Any, PrimalSearch]:
     """Search for the minimum; a wish to stop ends it where it is.
 
     Parameters
@@ -58,7 +58,7 @@ def minimise(
         Where to begin, such as the minimum of some of the rows.
     """
     start = np.zeros(problem.units.n_parameters) if start is None else start
-    search = Search(problem, tol, max_iter, start)
+    search = PrimalSearch(problem, tol, max_iter, start)
     squared = loss == "squared_hinge"
     try:
         if squared:
@@ -70,7 +70,7 @@ def minimise(
     return search
 
 
-def multipliers(search: Search, squared: bool) -> Generator[Pass, Any, None]:
+def multipliers(search: PrimalSearch, squared: bool) -> Generator[Pass, Any, None]:
     """The method of multipliers, from the best point so far."""
     point, units = search.best, search.problem.units
     steepness = search.problem.C * float(units.scale @ units.scale)

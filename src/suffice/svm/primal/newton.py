@@ -47,7 +47,7 @@ Steps = Generator[Pass, Any, bool]
 
 
 @dataclass(eq=False)
-class Iterate:
+class PrimalPoint:
     """A point, and what is known there.
 
     Attributes
@@ -70,7 +70,7 @@ class Iterate:
 
 
 @dataclass(eq=False)
-class Search:
+class PrimalSearch:
     """The way to the minimum of one problem.
 
     Attributes
@@ -109,8 +109,8 @@ class Search:
         return 2 if len(self.problem.units.scale) <= MOST_COLUMNS else 1
 
     def look(
-        self, loss: MarginLoss, point: Array, known: Iterate | None = None
-    ) -> Generator[Pass, Any, Iterate]:
+        self, loss: MarginLoss, point: Array, known: PrimalPoint | None = None
+    ) -> Generator[Pass, Any, PrimalPoint]:
         """One pass at a point; second derivatives from those of a known one if there is one."""
         problem = self.problem
         since = None if known is None else known.point
@@ -130,7 +130,7 @@ class Search:
         second = second if known is None else known.second + second
         value = problem.penalty(point) + C * float(totals[0])
         slope = units.penalty * point - C * slope
-        return Iterate(point, value, slope, second, C * float(totals[2]))
+        return PrimalPoint(point, value, slope, second, C * float(totals[2]))
 
 
 def primal_value(problem: PrimalProblem, at: Sums, point: Array) -> float:
@@ -139,19 +139,19 @@ def primal_value(problem: PrimalProblem, at: Sums, point: Array) -> float:
 
 
 def newton(
-    search: Search,
+    search: PrimalSearch,
     loss: MarginLoss,
     start: Array,
     enough: tuple[float, float] = (0.0, 0.0),
     *,
     updates: bool = False,
     patience: float = np.inf,
-) -> Generator[Pass, Any, Iterate]:
+) -> Generator[Pass, Any, PrimalPoint]:
     """Go to the minimum of a smooth loss.
 
     Parameters
     ----------
-    search : Search
+    search : PrimalSearch
     loss : MarginLoss
     start : array of shape (parameters,)
     enough : tuple of float
@@ -187,7 +187,9 @@ def newton(
     return now
 
 
-def newton_step(search: Search, loss: MarginLoss, now: Iterate) -> Generator[Pass, Any, Array]:
+def newton_step(
+    search: PrimalSearch, loss: MarginLoss, now: PrimalPoint
+) -> Generator[Pass, Any, Array]:
     """H δ = −∇ solved, by a factor of H or by conjugate gradients."""
     problem = search.problem
     penalty, curvature = problem.units.penalty, problem.C * loss.curvature
@@ -245,7 +247,7 @@ def solved(hessian: Array, gradient: Array, floor: float) -> Array:
 
 
 def best_length(
-    problem: PrimalProblem, loss: MarginLoss, now: Iterate, step: Array
+    problem: PrimalProblem, loss: MarginLoss, now: PrimalPoint, step: Array
 ) -> Generator[Pass, Any, tuple[float, float]]:
     """A length that leads down for sure, and about where the slope along a step vanishes."""
     work = partial(problem.along, loss=loss, point=now.point, step=step, lengths=LENGTHS)
