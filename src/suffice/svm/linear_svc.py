@@ -231,7 +231,7 @@ class LinearSVC(Classifier, Estimator):
         notes: tuple[str, ...] = ()
         if not holds:
             out_of_steps = any(search.left <= 0 and not search.proved for search in searches)
-            notes = ("raise max_iter" if out_of_steps else "rounding, or a wish, ended it",)
+            notes = ("raise max_iter" if out_of_steps else "rounding, or a wish to stop, ended it",)
         loss = "hinges" if self.loss == "hinge" else "squared hinges"
         claim = (
             f"½‖w‖² and C = {self.C:g} times the sum of {loss}: the objective is within "

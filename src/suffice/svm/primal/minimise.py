@@ -34,8 +34,9 @@ EASY = 6
 PATIENCE = 5
 """Searches along Newton steps after which squared hinges are too steep."""
 
-MOST_RENEWALS = 100
-"""Renewals after which multipliers are no longer told from their history."""
+MOST_RENEWALS, MOST_IDLE = 100, 20
+"""Renewals after which multipliers are no longer told from their history, and those in a row that
+may leave the gap about as it is: then rounding does."""
 
 
 def minimise(
@@ -76,10 +77,12 @@ def multipliers(search: PrimalSearch, squared: bool) -> Generator[Pass, Any, Non
     steepness = search.problem.C * float(units.scale @ units.scale)
     rate = min(FIRST_RATE, STEEP / steepness)
     loss, small = AugmentedHinge(squared, np.empty((0, len(point))), rate), SMALL
-    while not search.ended and len(loss.rates) < MOST_RENEWALS:
-        before = search.steps
+    idle = 0
+    while not search.ended and len(loss.rates) < MOST_RENEWALS and idle < MOST_IDLE:
+        before, gap = search.steps, search.bounds.relative
         now = yield from newton(search, loss, point, (small, ENOUGH))
         point = now.point
         grows = search.steps - before <= EASY
         loss = loss.renewed(point, min(loss.rate * (GROWTH if grows else 1.0), MOST_RATE))
+        idle = idle + 1 if search.bounds.relative > 0.9 * gap else 0
         small = min(0.1 * small, SMALL_BESIDE_GAP * search.bounds.relative)
