@@ -6,14 +6,23 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import minimize
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_wine,
+    make_circles,
+    make_classification,
+)
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as Liblinear
 
 import suffice
 from suffice import GridSearchCV, LinearSVC, scan
+from suffice.sources import MappedSource
 from suffice.svm.primal import newton
 from tests.contract import contract
 
@@ -192,6 +201,23 @@ def test_threads_and_files_give_the_same_bits(loss, tmp_path):
     np.testing.assert_array_equal(one, streamed.coef_)
     assert streamed.certificate_.holds
     assert streamed.score(scan(tmp_path / "rows.parquet", target="y")) > 0.5
+
+
+@pytest.mark.compiled
+def test_a_kernel_machine_streams_from_files(tmp_path):
+    """Random features of each block as it is read are those of all rows at once."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    X, y = make_circles(20_000, noise=0.15, factor=0.4, random_state=0)
+    pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1], "y": y}), tmp_path / "rows.parquet")
+    kernel = RBFSampler(gamma=1.0, n_components=64, random_state=0).fit(X[:1])
+    stored = MappedSource(scan(tmp_path / "rows.parquet", target="y"), kernel.transform, 64)
+    model = LinearSVC().fit(stored)
+    assert model.certificate_.holds
+    assert model.score(stored) > 0.95
+    in_memory = make_pipeline(kernel, LinearSVC()).fit(X, y)
+    np.testing.assert_allclose(in_memory[-1].coef_, model.coef_, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -29,7 +29,7 @@ from suffice.numerics.double_double import UNIT, Array
 from suffice.statistics.sums import Sums
 from suffice.svm.primal.duality_gap import Bounds, dual_value
 from suffice.svm.primal.losses import MarginLoss
-from suffice.svm.primal.problem import PrimalProblem
+from suffice.svm.primal.problem import KeptMasks, PrimalProblem
 
 MOST_COLUMNS = 2000
 """Columns up to which second derivatives are a matrix."""
@@ -37,8 +37,8 @@ MOST_COLUMNS = 2000
 LENGTHS = np.sort(np.concatenate([[0.0], 2.0 ** -np.arange(25.0), [0.375, 0.625, 0.75, 0.875]]))
 """Lengths of a step at which a search along it looks."""
 
-MOST_PRODUCTS = 250
-"""Products in one solution by conjugate gradients."""
+MOST_PRODUCTS, INEXACT = 250, 0.1
+"""Products of one solution by conjugate gradients, and the share of the gradient that it leaves."""
 
 SUFFICIENT = 1e-4
 """Share of the decrease that the slope promises with which a step is content."""
@@ -199,16 +199,14 @@ def newton_step(
         return -solved(hessian, now.gradient, anchor(problem, loss))
     diagonal = curvature * np.maximum(now.second, 0.0) + penalty
     diagonal[diagonal <= 0] = anchor(problem, loss)
-    step, residual = np.zeros_like(penalty), -now.gradient
+    step, residual, kept = np.zeros_like(penalty), -now.gradient, KeptMasks()
     scaled = residual / diagonal
     along, size = scaled, float(residual @ scaled)
     first = size
-    # The closer the minimum, the more exact: convergence stays faster than linear.
-    share = min(0.1, np.sqrt(size / max(abs(now.value), UNIT))) ** 2
     for _ in range(min(len(penalty) + 1, MOST_PRODUCTS)):
-        if not size > max(share, UNIT**2) * first:
+        if not size > INEXACT**2 * first:
             break
-        work = partial(problem.product, loss=loss, point=now.point, along=along)
+        work = partial(problem.product, loss=loss, point=now.point, along=along, kept=kept)
         found: Sums = yield Pass("product with the Hessian", work)
         image = curvature * found.values[0] + penalty * along
         curved = float(along @ image)

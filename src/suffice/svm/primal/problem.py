@@ -110,6 +110,17 @@ class Chunk(NamedTuple):
         return values if self.weight is None else values * self.weight
 
 
+class KeptMasks(dict[tuple[int, int], Any]):
+    """Which rows have second derivatives at one point, by block and chunk: a byte a row.
+
+    A cache, which saves the slacks at all earlier points in each product.  It stays in the process
+    of the fit, and another process begins with an empty one.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KeptMasks, ()
+
+
 @dataclass(frozen=True, eq=False)
 class PrimalProblem:
     """What is minimised, and how rows are read for it.
@@ -211,13 +222,21 @@ class PrimalProblem:
         if not np.isfinite(block.X.data if sparse.issparse(block.X) else block.X).all():
             raise FloatingPointError("values that are not finite")
 
-    def product(self, block: Block, loss: MarginLoss, point: Array, along: Array) -> Sums:
-        """The second derivatives of a block's rows, of curvature 1, times a direction."""
+    def product(
+        self, block: Block, loss: MarginLoss, point: Array, along: Array, kept: KeptMasks
+    ) -> Sums:
+        """The second derivatives of a block's rows, of curvature 1, times a direction.
+
+        `kept` keeps which rows have any, for the next product at the same point.
+        """
         units, d = self.units, len(self.units.scale)
         out, at = np.zeros(units.n_parameters), np.array([*loss.points, point])
-        for chunk in self.chunks(block):
-            slacks = chunk.slacks(at, units)
-            curved = loss(slacks[-1], loss.multipliers(slacks[:-1])).curved
+        for number, chunk in enumerate(self.chunks(block)):
+            curved = kept.get((block.start, number))
+            if curved is None:
+                slacks = chunk.slacks(at, units)
+                curved = loss(slacks[-1], loss.multipliers(slacks[:-1])).curved
+                kept[block.start, number] = curved
             moved = np.where(curved, chunk.weighted(chunk.scores(along[None], units)[0]), 0.0)
             out[:d] += chunk.X.T @ moved
             out[d:] += moved.sum()
