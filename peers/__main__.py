@@ -21,6 +21,7 @@ FILES = (
     FOLDER / "cluster" / "tests" / "test_k_means.py",
     FOLDER / "mixture" / "tests" / "test_gaussian_mixture.py",
     FOLDER / "mixture" / "tests" / "test_mixture.py",
+    FOLDER / "svm" / "tests" / "test_svm.py",
 )
 SETTINGS = Path(__file__).with_name("pytest.ini")
 

@@ -21,7 +21,16 @@ import sklearn.tree
 from sklearn.tree import _export as exporters
 
 import suffice
-from peers import bagging, decomposition, forests, k_means, kernel_methods, mixtures, trees
+from peers import (
+    bagging,
+    decomposition,
+    forests,
+    k_means,
+    kernel_methods,
+    linear_svm,
+    mixtures,
+    trees,
+)
 from peers.lines import Line
 
 TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor")
@@ -38,6 +47,7 @@ OTHERS = {
     ),
     "sklearn.kernel_ridge": ("KernelRidge",),
     "sklearn.mixture": ("GaussianMixture",),
+    "sklearn.svm": ("LinearSVC",),
 }
 LISTS = {
     "test_forest.py": forests,
@@ -48,6 +58,7 @@ LISTS = {
     "test_kernel_pca.py": kernel_methods,
     "test_kernel_ridge.py": kernel_methods,
     "test_mixture.py": mixtures,
+    "test_svm.py": linear_svm,
 }
 """By the name of the test file; the others are about trees."""
 

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from suffice.selection.grid_search import GridSearchCV as GridSearchCV
     from suffice.sources.scan import scan as scan
     from suffice.svm.kernel_ridge import KernelRidge as KernelRidge
+    from suffice.svm.linear_svc import LinearSVC as LinearSVC
     from suffice.trees.c45_classifier import C45Classifier as C45Classifier
     from suffice.trees.decision_tree_classifier import (
         DecisionTreeClassifier as DecisionTreeClassifier,
@@ -133,6 +134,7 @@ _PUBLIC = {
     "LassoCV": "suffice.selection.cv_estimators.lasso_cv",
     "LinearDiscriminantAnalysis": "suffice.generative.linear_discriminant_analysis",
     "LinearRegression": "suffice.linear.linear_regression",
+    "LinearSVC": "suffice.svm.linear_svc",
     "LocallyWeightedRegression": "suffice.linear.locally_weighted_regression",
     "LogisticRegression": "suffice.linear.logistic_regression",
     "LogisticRegressionCV": "suffice.selection.cv_estimators.logistic_regression_cv",
@@ -198,6 +200,7 @@ __all__ = [
     "LassoCV",
     "LinearDiscriminantAnalysis",
     "LinearRegression",
+    "LinearSVC",
     "LocallyWeightedRegression",
     "LogisticRegression",
     "LogisticRegressionCV",

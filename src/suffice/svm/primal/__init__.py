@@ -1,0 +1,1 @@
+"""Linear machines from their primal problem: masked Gram matrices, pass by pass."""
