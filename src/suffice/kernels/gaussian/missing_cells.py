@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-@kernel(any_order=True)
+@kernel
 def rotate_rows(factor: Floats, there: Integers, known: int, root: Floats, turns: Floats) -> float:
     """Take the rows `there[:known]` of L to (R, 0) by rotations; return log |R|.
 
@@ -75,8 +75,7 @@ def rotate_back(there: Integers, known: int, turns: Floats, z: Floats) -> None:
 
 @kernel(
     "const float64[:, ::1], const int64[::1], const float64[:, ::1], const float64[:, :, ::1], "
-    "float64[:, ::1], float64[:, :, ::1], float64[:, :, ::1]",
-    any_order=True,
+    "float64[:, ::1], float64[:, :, ::1], float64[:, :, ::1]"
 )
 def conditional_moments(
     X: Floats,
