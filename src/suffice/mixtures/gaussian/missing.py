@@ -7,7 +7,10 @@ component expects, given these,
 
 so that E[x xᵀ] is the product of the filled row with itself, plus the covariance in the cells m:
 the EM of Ghahramani and Jordan, "Supervised learning from incomplete data via an EM approach"
-(1994).  Rows are grouped by which cells they lack; all that a group needs of Σ is computed once.
+(1994).  Both are found in the component's coordinates y = L⁻¹ (x − μ), from the rows L_o of the
+factor (`suffice.kernels.gaussian.missing_cells`): the covariance of y is a sum of g gᵀ over as many
+directions g as cells are missing.  Rows are sorted by which cells they lack, and what such a
+pattern needs of L is computed once.
 """
 
 from __future__ import annotations
@@ -16,70 +19,77 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
+from suffice.kernels.gaussian.missing_cells import conditional_moments
 from suffice.statistics.moments.soft import SoftMoments
 
 if TYPE_CHECKING:
     from suffice.mixtures.gaussian.components import GaussianComponents, Summarize
 
 Floats = NDArray[np.float64]
-LOG_2PI = float(np.log(2 * np.pi))
 
 
 def with_gaps(
     gaussians: GaussianComponents, X: Floats, missing: NDArray[np.bool_]
 ) -> tuple[Floats, Summarize]:
     """`GaussianComponents.expected` where some cells are missing."""
-    gaps = missing.any(axis=1)
+    order, starts = by_pattern(missing)
+    if not missing[order[0]].any():  # the pattern of no gap comes first
+        whole, order, starts = order[: starts[1]], order[starts[1] :], starts[1:] - starts[1]
+    else:
+        whole = order[:0]
     out = np.empty((gaussians.n_components, len(X)))
-    groups: list[tuple[NDArray[np.intp], Summarize]] = []
-    whole = np.flatnonzero(~gaps)
-    if len(whole):
-        out[:, whole], summarize = gaussians.expected(X[whole])
-        groups.append((whole, summarize))
-    patterns, which = np.unique(missing[gaps], axis=0, return_inverse=True)
-    rows = np.flatnonzero(gaps)
-    for number, absent in enumerate(patterns):
-        here = rows[which.ravel() == number]
-        out[:, here], summarize = group_expected(gaussians, X[here], absent)
-        groups.append((here, summarize))
-
-    def summarize_all(shares: Floats) -> SoftMoments:
-        parts = [summarize(np.ascontiguousarray(shares[:, here])) for here, summarize in groups]
-        return SoftMoments.merge(parts)
-
-    return out, summarize_all
-
-
-def group_expected(
-    gaussians: GaussianComponents, X: Floats, missing: NDArray[np.bool_]
-) -> tuple[Floats, Summarize]:
-    """The same for rows that lack the same cells."""
-    k, d = gaussians.means.shape
-    factors, there = gaussians.factors(), ~missing
-    out, filled = np.zeros((k, len(X))), np.zeros((len(X), k, d))
-    spreads = np.zeros((k, d, d))
-    for c in range(k):
-        inverse = gaussians.inverse if gaussians.kind == "tied" else gaussians.inverse[c]
-        away = np.zeros(X.shape)
-        covariance = factors[c] @ factors[c].T
-        left = covariance[np.ix_(missing, missing)]
-        if there.any():
-            away[:, there] = X[:, there] - gaussians.means[c, there]
-            root = np.linalg.cholesky(covariance[np.ix_(there, there)])
-            units = solve_triangular(root, away[:, there].T, lower=True)
-            half = solve_triangular(root, covariance[np.ix_(there, missing)], lower=True)
-            away[:, missing] = units.T @ half
-            left = left - half.T @ half
-            volume = np.log(np.diagonal(root)).sum() + 0.5 * there.sum() * LOG_2PI
-            out[c] = -0.5 * np.square(units).sum(axis=0) - volume
-        filled[:, c] = away @ inverse.T
-        spreads[c] = inverse[:, missing] @ left @ inverse[:, missing].T
+    out[:, order], of_gaps = incomplete(gaussians, X[order], missing[order], starts)
+    if not len(whole):
+        return out, lambda shares: of_gaps(shares[:, order])
+    out[:, whole], of_whole = gaussians.expected(X[whole])
 
     def summarize(shares: Floats) -> SoftMoments:
-        found = SoftMoments.summarize(filled, shares)
-        second = found.second + found.weight[:, None, None] * spreads
-        return SoftMoments(found.weight, found.first, gaussians.pooled(second))
+        complete = of_whole(np.ascontiguousarray(shares[:, whole]))
+        return SoftMoments.merge([complete, of_gaps(shares[:, order])])
+
+    return out, summarize
+
+
+def by_pattern(missing: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """The rows in an order in which equal ones stand together, and where such a run begins.
+
+    Returns
+    -------
+    array of shape (rows,), and one of shape (patterns + 1,) that ends with the number of rows
+    """
+    packed = np.packbits(missing, axis=1)
+    order = np.lexsort(packed.T)
+    packed = packed[order]
+    changes = 1 + np.flatnonzero((packed[1:] != packed[:-1]).any(axis=1))
+    return order, np.concatenate([[0], changes, [len(missing)]]).astype(np.int64)
+
+
+def incomplete(
+    gaussians: GaussianComponents,
+    X: Floats,
+    missing: NDArray[np.bool_],
+    starts: NDArray[np.int64],
+) -> tuple[Floats, Summarize]:
+    """The same for rows that all lack cells, sorted by which."""
+    k, d = gaussians.means.shape
+    tied = gaussians.kind == "tied"
+    means = np.ascontiguousarray(gaussians.means)
+    factors = np.ascontiguousarray(gaussians.factor).reshape(-1, d, d)
+    lacking = missing[starts[:-1]].sum(axis=1)
+    out, Y = np.empty((k, len(X))), np.empty((k, len(X), d))
+    directions = np.empty((len(factors), lacking.sum(), d))
+    conditional_moments(np.ascontiguousarray(X), starts, means, factors, out, Y, directions)
+
+    def summarize(shares: Floats) -> SoftMoments:
+        scaled = shares[:, :, None] * Y
+        second = gaussians.pooled(np.swapaxes(scaled, 1, 2) @ Y)
+        weight = np.add.reduceat(shares, starts[:-1], axis=1)
+        if tied:
+            weight = weight.sum(axis=0, keepdims=True)
+        weighted = np.repeat(weight, lacking, axis=1)[:, :, None] * directions
+        spread = np.swapaxes(weighted, 1, 2) @ directions
+        second = second + (spread[0] if tied else spread)
+        return SoftMoments(shares.sum(axis=1), scaled.sum(axis=1), second)
 
     return out, summarize
