@@ -476,6 +476,8 @@ def test_few_kernels_may_add_in_any_order(monkeypatch: pytest.MonkeyPatch) -> No
     assert free == [
         "suffice.kernels.clustering.bounds.squared_distances",
         "suffice.kernels.clustering.bounds.still_in_doubt",
+        "suffice.kernels.gaussian.mixtures.independent_moments",
+        "suffice.kernels.gaussian.mixtures.log_densities",
         "suffice.kernels.sums.class_products._add_products",
         "suffice.kernels.sums.cross_products.subtract_line",
     ]
