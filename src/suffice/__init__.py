@@ -82,6 +82,8 @@ if TYPE_CHECKING:
     from suffice.selection.cv_estimators.ridge_cv import RidgeCV as RidgeCV
     from suffice.selection.grid_search import GridSearchCV as GridSearchCV
     from suffice.sources.scan import scan as scan
+    from suffice.svm.svc import SVC as SVC
+    from suffice.svm.svr import SVR as SVR
     from suffice.trees.c45_classifier import C45Classifier as C45Classifier
     from suffice.trees.decision_tree_classifier import (
         DecisionTreeClassifier as DecisionTreeClassifier,
@@ -138,6 +140,8 @@ _PUBLIC = {
     "QuadraticDiscriminantAnalysis": "suffice.generative.quadratic_discriminant_analysis",
     "Ridge": "suffice.linear.ridge",
     "RidgeCV": "suffice.selection.cv_estimators.ridge_cv",
+    "SVC": "suffice.svm.svc",
+    "SVR": "suffice.svm.svr",
     "bayes": "suffice.bayes",
     "catalogue": "suffice.catalogue",
     "config": "suffice.engines.settings",
@@ -159,6 +163,8 @@ _MODULES = ("bayes", "catalogue", "families", "preprocessing", "text", "theory")
 
 __all__ = [
     "PCA",
+    "SVC",
+    "SVR",
     "AnomalyDetector",
     "BaggingClassifier",
     "BaggingRegressor",

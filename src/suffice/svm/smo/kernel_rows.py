@@ -1,0 +1,239 @@
+"""Kernel values of rows in memory, by matrix products in tiles that stay in the cache.
+
+Where a solver looks for its way, values are in float32; what is proved in the end is in float64.
+Tiles end where the number of rows says, so results have the same bits at any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from suffice.engines.passes import each
+from suffice.kernels.svm.kernel_values import gaussian_doubles, gaussian_singles, take_block
+from suffice.kernels.svm.smo import LANES
+from suffice.numerics.kernel_functions import KernelFunction, products, squared_lengths
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+TILE = 256
+"""Rows and columns of a tile: 256 KB in float32."""
+
+LARGEST_EXPONENT = 256.0
+"""Up to which γ‖x‖² a Gaussian in float32 has four digits."""
+
+
+def padded(n: int) -> int:
+    """A number of columns that is a whole number of chunks."""
+    return -(-n // LANES) * LANES
+
+
+class KernelRows:
+    """Rows of a fit as a kernel sees them.
+
+    Parameters
+    ----------
+    function : KernelFunction
+    X : float64 array or CSR matrix of shape (rows, columns)
+        For a precomputed kernel the matrix of its values.
+    n_jobs : int, optional
+    """
+
+    def __init__(self, function: KernelFunction, X: Any, n_jobs: int | None = None) -> None:
+        self.function = function
+        self.n_jobs = n_jobs
+        self.n = X.shape[0]
+        self.given = function.name in {"precomputed", "callable"}
+        if function.name == "callable":
+            X = function(X, X)
+        self.gaussian = function.name == "rbf"
+        if self.gaussian and not issparse(X):
+            X = X - X.mean(axis=0)  # for digits' sake: distances stay
+        self.X = X
+        self.lengths = function.gamma * squared_lengths(X) if self.gaussian else np.zeros(0)
+        self.diagonal: Floats = (
+            np.ascontiguousarray(np.diagonal(X)) if self.given else function.diagonal(X)
+        )
+        self._singles: tuple[Any, NDArray[np.float32]] | None = None
+        self._stored: NDArray[Any] | None = None
+
+    @property
+    def fits_singles(self) -> bool:
+        """Whether float32 can hold the values with some digits."""
+        if self.gaussian:
+            return float(self.lengths.max()) < LARGEST_EXPONENT
+        return float(np.abs(self.diagonal).max()) < 1e9
+
+    def some(self, rows: Integers) -> KernelRows:
+        """A part of the rows, with what is known of their values."""
+        part = KernelRows.__new__(KernelRows)
+        part.function, part.n_jobs, part.n = self.function, self.n_jobs, len(rows)
+        part.given, part.gaussian = self.given, self.gaussian
+        part.X = self.X[np.ix_(rows, rows)] if self.given else self.X[rows]
+        part.lengths = self.lengths[rows] if self.gaussian else self.lengths
+        part.diagonal = self.diagonal[rows]
+        part._singles, part._stored = None, None
+        if self._stored is not None:
+            part._stored = np.empty((len(rows), padded(len(rows))), self._stored.dtype)
+            take_block(self._stored, rows, part._stored)
+        return part
+
+    def store(self) -> None:
+        """Keep all values in float32."""
+        self._stored = self.block(np.arange(self.n), np.float32)
+
+    def block(self, rows: Integers, dtype: Any) -> NDArray[Any]:
+        """Values among some rows, of shape (rows, `padded` rows)."""
+        if self._stored is not None and dtype is np.float32:
+            if len(rows) == self.n and (rows == np.arange(self.n)).all():
+                return self._stored
+            source: Any = self._stored
+            found = np.empty((len(rows), padded(len(rows))), dtype)
+            take_block(source, rows, found)
+            return found
+        found = np.empty((len(rows), padded(len(rows))), dtype)
+        X, lengths = self._typed(dtype)
+        if self.given or issparse(X):
+            found[:, len(rows) :] = 0
+            columns: Any = rows
+        else:
+            columns = np.zeros((X.shape[1], found.shape[1]), dtype)
+            columns[:, : len(rows)] = X[rows].T
+        others = np.zeros(found.shape[1], dtype)
+        if self.gaussian:
+            others[: len(rows)] = lengths[rows]
+
+        def fill(start: int, stopped: Any) -> None:
+            some, out = rows[start : start + TILE], found[start : start + TILE]
+            if self.given:
+                out[:, : len(rows)] = X[np.ix_(some, columns)]
+            elif issparse(X):
+                out[:, : len(rows)] = products(X[some], X[columns])
+                self._apply(out, lengths, some, others)
+            else:
+                np.dot(X[some], columns, out=out)
+                self._apply(out, lengths, some, others)
+
+        each(range(0, len(rows), TILE), fill, self.n_jobs)
+        return found
+
+    def sums(self, rows: Integers, coefficients: Floats, dtype: Any) -> Floats:
+        """Σⱼ cⱼ k(x, xⱼ) over some rows j, for all rows x."""
+        found = np.zeros(self.n)
+        if not len(rows):
+            return found
+        X, lengths = self._typed(dtype)
+        stored = self._stored if dtype is np.float32 else None
+        tiles = []
+        for start in range(0, len(rows), TILE):
+            some = rows[start : start + TILE]
+            weights = coefficients[start : start + TILE].astype(dtype)
+            columns: Any = some
+            if stored is None and not self.given and not issparse(X):
+                columns = np.ascontiguousarray(X[some].T)
+            tiles.append((columns, lengths[some] if self.gaussian else lengths, weights))
+
+        def add(start: int, stopped: Any) -> None:
+            here = np.arange(start, min(start + TILE, self.n))
+            out = found[start : start + TILE]
+            for columns, others, weights in tiles:
+                if stored is not None:
+                    # By symmetry: rows of the matrix are contiguous, columns are not.
+                    values = stored[columns, start : start + len(here)].T
+                elif self.given:
+                    values = X[start : start + len(here), columns]
+                elif issparse(X):
+                    values = products(X[here], X[columns]).astype(dtype)
+                    self._apply(values, lengths, here, others)
+                else:
+                    values = X[start : start + len(here)] @ columns
+                    self._apply(values, lengths, here, others)
+                out += values @ weights
+
+        each(range(0, self.n, TILE), add, self.n_jobs)
+        return found
+
+    def _typed(self, dtype: Any) -> tuple[Any, NDArray[Any]]:
+        if dtype is not np.float32:
+            return self.X, self.lengths
+        if self._singles is None:
+            kept = self.given or issparse(self.X)
+            X = self.X if kept else self.X.astype(np.float32)
+            self._singles = X, self.lengths.astype(np.float32)
+        return self._singles
+
+    def _apply(self, values: Any, lengths: Any, rows: Integers, others: Any) -> None:
+        """From products to kernel values, in place."""
+        if self.gaussian:
+            in_place: Any = gaussian_singles if values.dtype == np.float32 else gaussian_doubles
+            in_place(values, lengths[rows], others, values.dtype.type(2 * self.function.gamma))
+        elif self.function.name != "linear":
+            values[...] = self.function.of_products(values)
+
+
+def kernel_sums(
+    function: KernelFunction,
+    X: Any,
+    Z: Any,
+    coefficients: Floats,
+    lengths: Integers,
+    n_jobs: int | None = None,
+) -> Floats:
+    """Σⱼ cⱼ k(x, zⱼ) for other rows x, in float64, apart for each group of rows z.
+
+    Parameters
+    ----------
+    function : KernelFunction
+    X, Z : arrays or CSR matrices of shapes (rows, columns) and (others, columns)
+        For a precomputed kernel X holds the values, of shape (rows, others), and Z is ignored.
+    coefficients : float64 array of shape (sums, others)
+    lengths : int array of shape (groups,)
+        How many rows z each group has, one after the other.
+
+    Returns
+    -------
+    float64 array of shape (rows, groups, sums)
+    """
+    ends = np.cumsum(lengths)
+    groups = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+    found = np.zeros((X.shape[0], len(groups), len(coefficients)))
+    values_of = _values(function, Z)
+
+    def fill(start: int, stopped: Any) -> None:
+        values = values_of(X[start : start + TILE])
+        for number, group in enumerate(groups):
+            found[start : start + TILE, number] = values[:, group] @ coefficients[:, group].T
+
+    if coefficients.shape[1]:
+        each(range(0, X.shape[0], TILE), fill, n_jobs)
+    return found
+
+
+def _values(function: KernelFunction, Z: Any) -> Callable[[Any], Floats]:
+    """The values k(x, z) as a function of rows x."""
+    if function.name == "precomputed":
+        return lambda rows: np.asarray(rows, np.float64)
+    if issparse(Z) or function.name == "callable":
+        return lambda rows: function(rows, Z)
+    middle = Z.mean(axis=0) if function.name == "rbf" else np.zeros(Z.shape[1])
+    apart = Z - middle
+    transposed = np.ascontiguousarray(apart.T)
+    lengths = function.gamma * squared_lengths(apart)
+
+    def values_of(rows: Any) -> Floats:
+        if issparse(rows):
+            return function(rows, Z)
+        if function.name != "rbf":
+            return function.of_products(np.asarray(rows, np.float64) @ transposed)
+        rows = np.asarray(rows, np.float64) - middle
+        values = rows @ transposed
+        own = function.gamma * squared_lengths(rows)
+        gaussian_doubles(values, own, lengths, 2 * function.gamma)
+        return values
+
+    return values_of

@@ -1,0 +1,278 @@
+"""The dual problem solved: pairs of variables among those that matter, then an exact check.
+
+1. Of many rows a sample is solved first; the sides of its boundary on which the others lie
+   tell which variables start at their bounds.
+2. A round takes the variables that are free or near the boundary, with kernel values in float32
+   among them alone, and minimises over pairs (`suffice.kernels.svm.smo`); then it brings Kβ up to
+   date for all rows, from stored values or by tiles that are computed and thrown away.
+3. Once no variable violates the conditions by more than the tolerance, Kβ is computed in float64.
+   What is still violated then is corrected by further rounds; their steps are small, so that
+   the rounding of float32 is too.  Where that does not lead on, values are in float64 throughout.
+
+References: Platt, "Fast training of support vector machines using sequential minimal
+optimization" (1999); Joachims, "Making large-scale SVM learning practical" (1999); Fan, Chen and
+Lin, "Working set selection using second order information" (2005).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.engines.workers import GivenUp
+from suffice.kernels.svm.smo import LANES, NUMBERS, minimise_pairs
+from suffice.svm.smo.dual import Dual, Floats, Integers
+
+MANY = 2000
+"""Variables from which on a sample is solved first, and rounds take a part of them."""
+
+SHARE = 0.2
+"""The share of the variables in the sample."""
+
+ROUGH = 0.1
+"""The violation to which a sample is solved, and below which a round goes to the end."""
+
+STEPS = 20_000
+"""Steps between two looks at whether the fit is still wanted."""
+
+CURVED = -1e-5
+"""A relative curvature below is negative, beyond the rounding of float32."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to solve.
+
+    Attributes
+    ----------
+    tol : float
+    most : int
+        Steps at most.
+    memory : float
+        Kernel values that may be stored at once.
+    shrinking : bool
+        Whether rounds take a part of the variables.
+    """
+
+    tol: float
+    most: int
+    memory: float
+    shrinking: bool = True
+
+
+@dataclass(frozen=True)
+class DualSolution:
+    """A point near the minimum.
+
+    Attributes
+    ----------
+    beta, gradient : float64 arrays of shape (variables,)
+        The second is computed in float64 from the first.
+    violation : float
+        Of the conditions, by that gradient.
+    steps : int
+    least_curvature : float
+        Relative, of all steps; negative where the problem is not convex.
+    """
+
+    beta: Floats
+    gradient: Floats
+    violation: float
+    steps: int
+    least_curvature: float
+
+    @property
+    def is_curved_down(self) -> bool:
+        """Whether a direction of negative curvature was met."""
+        return self.least_curvature < CURVED
+
+
+class Solver:
+    """A solution on its way.
+
+    Parameters
+    ----------
+    dual : Dual
+    settings : Settings
+    stopped : function
+        Whether the result is no longer wanted.
+    """
+
+    def __init__(self, dual: Dual, settings: Settings, stopped: Callable[[], bool]) -> None:
+        self.dual = dual
+        self.settings = settings
+        self.stopped = stopped
+        self.steps = 0
+        self.least_curvature = 1.0
+        bound = np.maximum(dual.upper, -dual.lower).max()
+        single = dual.rows.fits_singles and bound * np.abs(dual.rows.diagonal).max() < 1e5
+        self.dtype: Any = np.float32 if single else np.float64
+
+    def solve(self, start: Floats | None = None) -> DualSolution:
+        """Minimise, from a feasible point or from 0."""
+        dual, settings = self.dual, self.settings
+        n = dual.rows.n
+        stores = dual.rows._stored is not None or n * n <= settings.memory
+        if self.dtype is np.float32 and stores and not dual.rows.given:
+            dual.rows.store() if dual.rows._stored is None else None
+        beta = np.zeros(len(dual.linear)) if start is None else start.copy()
+        if start is None and len(beta) >= MANY and settings.shrinking:
+            beta = self._start()
+        sums = dual.sums(beta, self.dtype)
+        exact = self.dtype is np.float64
+        goal = 0.9 * settings.tol if exact else max(0.9 * settings.tol, 1e-4)
+        before = np.inf
+        while True:
+            gradient = dual.gradient(sums)
+            state = dual.conditions(gradient, beta)
+            if state.violation <= goal or (self._ended and not exact):
+                if exact:
+                    break
+                sums, exact, goal = dual.sums(beta, np.float64), True, settings.tol
+                gradient = dual.gradient(sums)
+                violation = dual.conditions(gradient, beta).violation
+                if violation <= settings.tol:
+                    state = dual.conditions(gradient, beta)
+                    break
+                if violation > before / 4:
+                    self.dtype = np.float64
+                before = violation
+                continue
+            if self._ended:
+                break
+            changed, steps = self._round(beta, gradient, state, goal)
+            if not steps:
+                if self.dtype is np.float64:
+                    break  # rounding allows no further step
+                self.dtype, sums, exact = np.float64, dual.sums(beta, np.float64), True
+                continue
+            delta = dual.by_row(changed)
+            there = np.flatnonzero(delta)
+            sums += dual.rows.sums(there, delta[there], self.dtype)
+            exact, goal = False, min(goal, 0.5 * settings.tol) if exact else goal
+        state = dual.conditions(gradient, beta)
+        return DualSolution(beta, gradient, state.violation, self.steps, self.least_curvature)
+
+    @property
+    def _ended(self) -> bool:
+        return self.steps >= self.settings.most
+
+    def _round(
+        self, beta: Floats, gradient: Floats, state: Any, goal: float
+    ) -> tuple[Floats, int]:
+        """Minimise over the active variables; what has changed, and the steps."""
+        dual = self.dual
+        active = self._active(gradient, state)
+        rough = ROUGH * state.violation if state.violation > ROUGH / 2 else 0.0
+        tol = 0.9 * goal if len(active) == len(beta) else max(0.9 * goal, rough)
+        block = dual.rows.block(dual.row_of[active], self.dtype)
+        found, steps = self._pairs(
+            block, active, beta[active], gradient[active], dual.lower[active],
+            dual.upper[active], tol, self.settings.most - self.steps,
+        )  # fmt: skip
+        changed = np.zeros(len(beta))
+        changed[active] = found - beta[active]
+        beta[active] = found
+        self.steps += steps
+        return changed, steps
+
+    def _active(self, gradient: Floats, state: Any) -> Integers:
+        """Variables that are free, that violate the conditions, or that nearly do."""
+        n, memory = len(gradient), self.settings.memory
+        most = int(np.sqrt(memory if self.dtype is np.float32 else memory / 2))
+        if n <= max(MANY, most) and (n <= MANY or not self.settings.shrinking):
+            return np.arange(n)
+        scores = state.scores(gradient)
+        chosen = np.flatnonzero(scores >= -max(state.violation, 1e-3))
+        if self.dual.rows._stored is not None:
+            most = n if len(chosen) > 0.7 * n and self.dual.rows.n == n else max(most, 256)
+            if most == n:
+                return np.arange(n)
+        else:
+            most = min(max(most, 256), max(int(0.3 * n), MANY))
+        if len(chosen) > most:
+            first = np.argsort(-scores[chosen], kind="stable")[:most]
+            chosen = np.sort(chosen[first])
+        return chosen
+
+    def _pairs(
+        self,
+        block: NDArray[Any],
+        active: Integers,
+        beta: Floats,
+        gradient: Floats,
+        lower: Floats,
+        upper: Floats,
+        tol: float,
+        most: int,
+    ) -> tuple[Floats, int]:
+        """Steps along pairs among some variables, from a point and its gradient."""
+        chunks = block.shape[1] // LANES
+        room = np.zeros(chunks * LANES)
+        room[: len(active)] = gradient
+        diagonal = np.ones(chunks * LANES, self.dtype)
+        diagonal[: len(active)] = self.dual.rows.diagonal[self.dual.row_of[active]]
+        growing, shrinking = beta < upper, beta > lower
+        if not growing.any() or not shrinking.any():
+            return beta, 0
+        middle = (gradient[growing].min() + gradient[shrinking].max()) / 2
+        work = np.empty((4, chunks + 1, LANES), self.dtype)
+        outcome, steps = np.zeros(3), 0
+        while True:
+            if self.stopped():
+                raise GivenUp
+            taken = minimise_pairs(
+                block.reshape(len(active), chunks, LANES), diagonal.reshape(chunks, LANES),
+                room.reshape(chunks, LANES), beta, lower, upper, middle, tol,
+                min(STEPS, most - steps), work, np.array(NUMBERS, self.dtype), outcome,
+            )  # fmt: skip
+            steps += taken
+            self.least_curvature = min(self.least_curvature, outcome[2])
+            if outcome[0] <= tol or not outcome[1] or steps >= most:
+                return beta, steps - (not outcome[1])
+
+    def _start(self) -> Floats:
+        """A point to begin with, from the solution on a sample of the variables."""
+        dual, n = self.dual, len(self.dual.linear)
+        chosen = np.sort(np.random.default_rng(0).permutation(n)[: int(SHARE * n)])
+        most = int(np.sqrt(self.settings.memory if self.dtype is np.float32 else 1e7))
+        chosen = chosen[: max(most, 256)]
+        share = len(chosen) / n
+        lower, upper = dual.lower[chosen] / share, dual.upper[chosen] / share
+        rows = dual.row_of[chosen]
+        block = dual.rows.block(rows, self.dtype)
+        found, steps = self._pairs(
+            block, chosen, np.zeros(len(chosen)), dual.linear[chosen].copy(), lower, upper,
+            ROUGH, self.settings.most,
+        )  # fmt: skip
+        self.steps += steps
+        start = np.zeros(n)
+        support = np.flatnonzero(found)
+        at_bound = (found[support] == lower[support]) | (found[support] == upper[support])
+        if not len(support) or at_bound.mean() < 0.3:
+            bound = np.maximum(dual.upper, -dual.lower)[chosen]
+            start[chosen] = found * min(1.0, (bound / np.maximum(np.abs(found), 1e-300)).min())
+            return start
+        coefficients = np.bincount(rows, found, dual.rows.n)
+        there = np.flatnonzero(coefficients)
+        gradient = dual.gradient(dual.rows.sums(there, coefficients[there], self.dtype))
+        growing, shrinking = found < upper, found > lower
+        own = gradient[chosen]
+        gradient -= (own[growing].min() + own[shrinking].max()) / 2
+        return balanced(np.where(gradient < 0, dual.upper, dual.lower), gradient)
+
+
+def balanced(beta: Floats, gradient: Floats) -> Floats:
+    """A point whose variables sum to 0, by those that gain least from where they are."""
+    excess = float(beta.sum())
+    candidates = np.flatnonzero(beta * np.sign(excess) > 0)
+    order = candidates[np.argsort(np.abs(gradient[candidates]), kind="stable")]
+    taken = np.minimum(np.cumsum(np.abs(beta[order])), abs(excess))
+    beta[order] -= np.sign(excess) * np.diff(taken, prepend=0.0)
+    last = order[np.searchsorted(taken, abs(excess)) :][:1]
+    beta[last] -= beta.sum()  # what rounding left
+    return beta
