@@ -93,10 +93,14 @@ class SupportVectorMachine(Estimator):
             )
         return X
 
-    def _kernel_function(self, X: Any) -> KernelFunction:
+    def _kernel_function(self, X: Any, weight: Floats | None) -> KernelFunction:
         """The kernel, with γ as these rows have it."""
-        given = callable(self.kernel) or self.kernel == "precomputed"
-        self._gamma = 0.0 if given else gamma_of(self.gamma, X)
+        if callable(self.kernel) or self.kernel == "precomputed":
+            self._gamma = 0.0
+        elif weight is None or self.gamma != "scale":
+            self._gamma = gamma_of(self.gamma, X)
+        else:
+            self._gamma = gamma_of_repeated(X, weight)
         return self._kernel()
 
     def _kernel(self) -> KernelFunction:
@@ -145,3 +149,14 @@ class SupportVectorMachine(Estimator):
         count = len(learned.get("support_", ()))
         if learned["dual_coef_"].shape[1] != count or (not given and vectors.shape[0] != count):
             raise ValueError("its coefficients do not fit its support vectors")
+
+
+def gamma_of_repeated(X: Any, weight: Floats) -> float:
+    """γ = 1 / (columns · variance of all cells), each row counted as often as it weighs."""
+    cells = float(weight.sum()) * X.shape[1]
+    mean = float((weight @ X).sum()) / cells
+    if issparse(X):
+        variance = float((weight @ X.multiply(X)).sum()) / cells - mean**2
+    else:
+        variance = float((weight @ np.square(X - mean)).sum()) / cells
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0

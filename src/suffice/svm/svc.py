@@ -210,7 +210,7 @@ default="rbf"
             raise ValueError("class_weight must be above 0: leave rows of other classes out")
         with np.errstate(invalid="ignore"):
             bounds = self.C * weight * factors[codes]
-        kernel = self._kernel_function(X)
+        kernel = self._kernel_function(X, rows.weight)
         starts = self._starts(classes, codes) if self.warm_start else None
         task, order = self._task(kernel, X, codes, bounds, classes)
         pairs = fit_pairs(task, self._settings(X.shape[0]), starts or [None] * len(bounds))

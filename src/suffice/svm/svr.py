@@ -126,7 +126,7 @@ class SVR(Regressor, SupportVectorMachine):
         y = one_target(rows.y)
         n = len(y)
         bounds = np.full(n, float(self.C)) if rows.weight is None else self.C * rows.weight
-        kernel = self._kernel_function(X)
+        kernel = self._kernel_function(X, rows.weight)
         none, settings = np.zeros(n), self._settings(2 * n)
         dual = Dual(
             KernelRows(kernel, X, self.n_jobs),

@@ -76,6 +76,16 @@ class Dual:
         free = found.growing & found.shrinking
         return float(gradient[free].mean()) if free.any() else found.middle
 
+    def relative_gap(self, gradient: Floats, beta: Floats) -> float:
+        """The primal less the dual value, relative to the latter.
+
+        With h = g − ρ it is the sum of h β − min h b over each variable's interval of b.
+        """
+        apart = gradient - self.multiplier(gradient, beta)
+        best = np.where(apart > 0, self.lower, self.upper)
+        value = -float(beta @ (gradient + self.linear)) / 2
+        return float(apart @ (beta - best)) / abs(value) if value else 0.0
+
 
 class Conditions(NamedTuple):
     """How far a point is from a minimum.

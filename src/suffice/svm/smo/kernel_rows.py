@@ -69,6 +69,11 @@ class KernelRows:
             return float(self.lengths.max()) < LARGEST_EXPONENT
         return float(np.abs(self.diagonal).max()) < 1e9
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether all values are there in float32."""
+        return self._stored is not None
+
     def some(self, rows: Integers) -> KernelRows:
         """A part of the rows, with what is known of their values."""
         part = KernelRows.__new__(KernelRows)

@@ -6,6 +6,7 @@
    among them alone, and minimises over pairs (`suffice.kernels.svm.smo`); then it brings Kβ up to
    date for all rows, from stored values or by tiles that are computed and thrown away.
 3. Once no variable violates the conditions by more than the tolerance, Kβ is computed in float64.
+   There the gap of primal and dual value has to be small too, relative to these.
    What is still violated then is corrected by further rounds; their steps are small, so that
    the rounding of float32 is too.  Where that does not lead on, values are in float64 throughout.
 
@@ -41,6 +42,13 @@ STEPS = 20_000
 
 CURVED = -1e-5
 """A relative curvature below is negative, beyond the rounding of float32."""
+
+
+WORTH_A_LOOK = 1e-4
+"""A violation in float32 from which on float64 shows more."""
+
+LEAST_GOAL = 1e-3
+"""How far below the tolerance a violation is brought for the sake of the gap."""
 
 
 @dataclass(frozen=True)
@@ -116,46 +124,49 @@ class Solver:
         """Minimise, from a feasible point or from 0."""
         dual, settings = self.dual, self.settings
         n = dual.rows.n
-        stores = dual.rows._stored is not None or n * n <= settings.memory
+        stores = not dual.rows.is_stored and n * n <= settings.memory
         if self.dtype is np.float32 and stores and not dual.rows.given:
-            dual.rows.store() if dual.rows._stored is None else None
+            dual.rows.store()
         beta = np.zeros(len(dual.linear)) if start is None else start.copy()
         if start is None and len(beta) >= MANY and settings.shrinking:
             beta = self._start()
-        sums = dual.sums(beta, self.dtype)
-        exact = self.dtype is np.float64
-        goal = 0.9 * settings.tol if exact else max(0.9 * settings.tol, 1e-4)
-        before = np.inf
+        goal = 0.9 * settings.tol
+        if self.dtype is np.float32:
+            goal = max(goal, WORTH_A_LOOK)
+        sums, before = dual.sums(beta, self.dtype), np.inf
         while True:
+            beta, sums = self._minimise(beta, sums, goal)
+            # What float32 has found is looked at in float64, and so is what sums have gathered.
+            sums = dual.sums(beta, np.float64)
+            gradient = dual.gradient(sums)
+            violation = dual.conditions(gradient, beta).violation
+            near = violation <= settings.tol
+            if near and dual.relative_gap(gradient, beta) <= settings.tol:
+                break
+            if self._ended or (violation > before / 2 and self.dtype is np.float64):
+                break  # rounding allows no more
+            if violation > before / 4:
+                self.dtype = np.float64
+            goal, before = min(0.5 * settings.tol, goal / (10 if near else 1)), violation
+            if goal < settings.tol * LEAST_GOAL:
+                break
+        return DualSolution(beta, gradient, violation, self.steps, self.least_curvature)
+
+    def _minimise(self, beta: Floats, sums: Floats, goal: float) -> tuple[Floats, Floats]:
+        """Rounds until no variable violates the conditions by more than `goal`."""
+        dual = self.dual
+        while not self._ended:
             gradient = dual.gradient(sums)
             state = dual.conditions(gradient, beta)
-            if state.violation <= goal or (self._ended and not exact):
-                if exact:
-                    break
-                sums, exact, goal = dual.sums(beta, np.float64), True, settings.tol
-                gradient = dual.gradient(sums)
-                violation = dual.conditions(gradient, beta).violation
-                if violation <= settings.tol:
-                    state = dual.conditions(gradient, beta)
-                    break
-                if violation > before / 4:
-                    self.dtype = np.float64
-                before = violation
-                continue
-            if self._ended:
+            if state.violation <= goal:
                 break
             changed, steps = self._round(beta, gradient, state, goal)
             if not steps:
-                if self.dtype is np.float64:
-                    break  # rounding allows no further step
-                self.dtype, sums, exact = np.float64, dual.sums(beta, np.float64), True
-                continue
+                break
             delta = dual.by_row(changed)
             there = np.flatnonzero(delta)
-            sums += dual.rows.sums(there, delta[there], self.dtype)
-            exact, goal = False, min(goal, 0.5 * settings.tol) if exact else goal
-        state = dual.conditions(gradient, beta)
-        return DualSolution(beta, gradient, state.violation, self.steps, self.least_curvature)
+            sums = sums + dual.rows.sums(there, delta[there], self.dtype)
+        return beta, sums
 
     @property
     def _ended(self) -> bool:
@@ -188,7 +199,7 @@ class Solver:
             return np.arange(n)
         scores = state.scores(gradient)
         chosen = np.flatnonzero(scores >= -max(state.violation, 1e-3))
-        if self.dual.rows._stored is not None:
+        if self.dual.rows.is_stored:
             most = n if len(chosen) > 0.7 * n and self.dual.rows.n == n else max(most, 256)
             if most == n:
                 return np.arange(n)
@@ -271,8 +282,9 @@ def balanced(beta: Floats, gradient: Floats) -> Floats:
     excess = float(beta.sum())
     candidates = np.flatnonzero(beta * np.sign(excess) > 0)
     order = candidates[np.argsort(np.abs(gradient[candidates]), kind="stable")]
-    taken = np.minimum(np.cumsum(np.abs(beta[order])), abs(excess))
-    beta[order] -= np.sign(excess) * np.diff(taken, prepend=0.0)
-    last = order[np.searchsorted(taken, abs(excess)) :][:1]
-    beta[last] -= beta.sum()  # what rounding left
+    whole = int(np.searchsorted(np.cumsum(np.abs(beta[order])), abs(excess)))
+    beta[order[:whole]] = 0.0
+    if whole < len(order):
+        last, left = order[whole], float(beta.sum())
+        beta[last] = 0.0 if abs(left) > abs(beta[last]) else beta[last] - left
     return beta
