@@ -130,7 +130,8 @@ class SupportVectorMachine(Estimator):
 
     def _weights(self) -> Any:
         """w of each machine, of shape (machines, columns)."""
-        return self.dual_coef_ @ self.support_vectors_
+        vectors = self.support_vectors_
+        return (csr_array(self.dual_coef_) if issparse(vectors) else self.dual_coef_) @ vectors
 
     @property
     def coef_(self) -> Any:

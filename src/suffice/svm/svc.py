@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse, vstack
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -377,6 +377,12 @@ default="rbf"
             for j in range(i + 1, k):
                 first = slice(ends[i] - self.n_support_[i], ends[i])
                 second = slice(ends[j] - self.n_support_[j], ends[j])
-                one = self.dual_coef_[[j - 1], first] @ vectors[first]
-                machines.append(one + self.dual_coef_[[i], second] @ vectors[second])
-        return np.vstack(machines)
+                one = weighted(self.dual_coef_[j - 1, first], vectors[first])
+                machines.append(one + weighted(self.dual_coef_[i, second], vectors[second]))
+        return vstack(machines, format="csr") if issparse(vectors) else np.vstack(machines)
+
+
+def weighted(coefficients: Floats, vectors: Any) -> Any:
+    """Σ c x as one row, sparse if the vectors are."""
+    row = coefficients[None]
+    return csr_array(row) @ vectors if issparse(vectors) else row @ vectors

@@ -207,6 +207,8 @@ def kernel_sums(
     ends = np.cumsum(lengths)
     groups = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
     found = np.zeros((X.shape[0], len(groups), len(coefficients)))
+    if not coefficients.shape[1]:
+        return found
     values_of = _values(function, Z)
 
     def fill(start: int, stopped: Any) -> None:
@@ -214,8 +216,7 @@ def kernel_sums(
         for number, group in enumerate(groups):
             found[start : start + TILE, number] = values[:, group] @ coefficients[:, group].T
 
-    if coefficients.shape[1]:
-        each(range(0, X.shape[0], TILE), fill, n_jobs)
+    each(range(0, X.shape[0], TILE), fill, n_jobs)
     return found
 
 

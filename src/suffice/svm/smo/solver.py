@@ -206,8 +206,12 @@ class Solver:
         else:
             most = min(max(most, 256), max(int(0.3 * n), MANY))
         if len(chosen) > most:
-            first = np.argsort(-scores[chosen], kind="stable")[:most]
-            chosen = np.sort(chosen[first])
+            # As many that may grow as that may shrink: a step needs one of each.
+            apart = (gradient - state.middle)[chosen]
+            up = np.where(state.growing[chosen], -apart, -np.inf)
+            down = np.where(state.shrinking[chosen], apart, -np.inf)
+            first = [np.argsort(-one, kind="stable")[: most // 2] for one in (up, down)]
+            chosen = chosen[np.unique(np.concatenate(first))]
         return chosen
 
     def _pairs(
