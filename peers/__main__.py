@@ -17,6 +17,8 @@ FILES = (
     FOLDER / "ensemble" / "tests" / "test_bagging.py",
     FOLDER / "decomposition" / "tests" / "test_factor_analysis.py",
     FOLDER / "cluster" / "tests" / "test_k_means.py",
+    FOLDER / "svm" / "tests" / "test_svm.py",
+    FOLDER / "svm" / "tests" / "test_sparse.py",
 )
 SETTINGS = Path(__file__).with_name("pytest.ini")
 

@@ -18,11 +18,12 @@ import pytest
 import sklearn.cluster
 import sklearn.decomposition
 import sklearn.ensemble  # before the swap: what it makes itself grows scikit-learn's own trees
+import sklearn.svm
 import sklearn.tree
 from sklearn.tree import _export as exporters
 
 import suffice
-from peers import bagging, decomposition, forests, k_means, trees
+from peers import bagging, decomposition, forests, k_means, support_vectors, trees
 from peers.lines import Line
 
 TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor")
@@ -39,6 +40,8 @@ LISTS = {
     "test_bagging.py": bagging,
     "test_factor_analysis.py": decomposition,
     "test_k_means.py": k_means,
+    "test_svm.py": support_vectors,
+    "test_sparse.py": support_vectors,
 }
 """By the name of the test file; the others are about trees."""
 
@@ -61,6 +64,7 @@ def swap() -> None:
     """Ours in place of scikit-learn's, and its exporters made to take them."""
     sklearn.decomposition.FactorAnalysis = suffice.FactorAnalysis
     sklearn.cluster.KMeans = suffice.KMeans
+    sklearn.svm.SVC, sklearn.svm.SVR = suffice.SVC, suffice.SVR
     for name in ENSEMBLES:
         setattr(sklearn.ensemble, name, getattr(suffice, name))
     for name in TREES:

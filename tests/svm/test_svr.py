@@ -56,9 +56,7 @@ def test_the_values_are_those_of_the_problem(diabetes):
     assert model.certificate_.primal == pytest.approx(primal)
     beta = np.zeros(len(y))
     beta[model.support_] = model.dual_coef_[0]
-    assert model.certificate_.dual == pytest.approx(
-        y @ beta - 5 * np.abs(beta).sum() - w @ w / 2
-    )
+    assert model.certificate_.dual == pytest.approx(y @ beta - 5 * np.abs(beta).sum() - w @ w / 2)
     assert abs(beta.sum()) < 1e-9
 
 

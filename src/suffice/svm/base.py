@@ -1,6 +1,6 @@
 """What machines share that are sums of kernel values: their kernel, their rows, their settings.
 
-    f(x) = Σᵢ βᵢ k(x, xᵢ) + b     over the support vectors, the rows with βᵢ ≠ 0
+f(x) = Σᵢ βᵢ k(x, xᵢ) + b     over the support vectors, the rows with βᵢ ≠ 0
 """
 
 from __future__ import annotations
@@ -140,7 +140,10 @@ class SupportVectorMachine(Estimator):
             raise AttributeError("coef_ is only available when using a linear kernel")
         if "dual_coef_" not in vars(self):
             raise AttributeError("coef_ is there once the model is fitted")
-        return self._weights()
+        weights = self._weights()
+        # Computed at each call: a change to it would be lost without a word.
+        (weights.data if issparse(weights) else weights).flags.writeable = False
+        return weights
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless what a file holds could be a fitted model."""

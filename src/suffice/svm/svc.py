@@ -9,8 +9,8 @@ sees the rows through k(x, z) = φ(x)·φ(z) alone:
 
 with w = Σ αᵢ yᵢ φ(xᵢ), and b from the rows on the margin.  It is solved by sequential minimal
 optimisation (`suffice.svm.smo.solver`), for each two of several classes
-(`suffice.svm.one_vs_one.pairs`); the conditions of a minimum are then checked in float64, row by row
-(`suffice.svm.margins.conditions`).  C = ∞ asks for a hard margin
+(`suffice.svm.one_vs_one.pairs`); the conditions of a minimum are then checked in float64, row by
+row (`suffice.svm.margins.conditions`).  C = ∞ asks for a hard margin
 (`suffice.svm.margins.separability`).
 
 References: Boser, Guyon and Vapnik, "A training algorithm for optimal margin classifiers" (1992);
@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, vstack
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -200,7 +201,7 @@ default="rbf"
                 f"{len(classes)} class ({classes[0]!r})"
             )
         weight = np.ones(len(codes)) if rows.weight is None else rows.weight
-        by_class = np.bincount(codes, weight, len(classes))
+        by_class = np.asarray(np.bincount(codes, weight, len(classes)), np.float64)
         factors = class_factors(self.class_weight, classes, by_class)
         factors = np.ones(len(classes)) if factors is None else factors
         there = factors > 0  # a class of weight 0 has no rows
@@ -213,11 +214,9 @@ default="rbf"
         kernel = self._kernel_function(X, rows.weight)
         starts = self._starts(classes, codes) if self.warm_start else None
         task, order = self._task(kernel, X, codes, bounds, classes)
-        pairs = fit_pairs(task, self._settings(X.shape[0]), starts or [None] * len(bounds))
+        pairs = fit_pairs(task, self._settings(X.shape[0]), starts)
         found = SupportVectors.of(task, pairs)
-        proof = certificate_of(
-            kernel, pairs, self.tol, self._settings(X.shape[0]).most
-        )
+        proof = certificate_of(kernel, pairs, self.tol, self._settings(X.shape[0]).most)
         support = order[found.rows]
         attributes = {
             "classes_": classes,
@@ -297,7 +296,7 @@ default="rbf"
             given = kernel.name == "precomputed"
             own = X[np.ix_(kept, kept)] if given else X[kept]
             task, order = self._task(kernel, own, codes[kept], bounds[kept], classes)
-            pairs = fit_pairs(task, self._settings(len(kept)), [None] * len(codes))
+            pairs = fit_pairs(task, self._settings(len(kept)), None)
             found = SupportVectors.of(task, pairs)
             support = kept[order[found.rows]]
             queries = X[np.ix_(held, support)] if given else X[held]
@@ -364,8 +363,12 @@ default="rbf"
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         return super().predict(X)
 
-    @available_if(lambda model: model.probability is True)
+    @available_if(lambda model: model.probability is True)  # type: ignore[untyped-decorator]
     def _log_probabilities(self, rows: Any) -> Floats:
+        if "probA_" not in vars(self):
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False"
+            )
         values, k = self._pair_values(rows), len(self.classes_)
         scores = values[:, 0] if k == 2 else against_the_rest(values, k)
         return log_probabilities(scores, self.probA_, self.probB_)

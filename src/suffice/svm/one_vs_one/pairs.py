@@ -94,22 +94,25 @@ class Task:
         return np.concatenate([first, second]), y
 
 
-def fit_pairs(task: Task, settings: Settings, starts: list[Floats | None]) -> list[Pair]:
+def fit_pairs(
+    task: Task, settings: Settings, starts: list[Floats | None] | None = None
+) -> list[Pair]:
     """The machines of all pairs of classes.
 
     Parameters
     ----------
     task : Task
     settings : Settings
-    starts : list of float64 arrays, or None
-        Where each begins.
+    starts : list of float64 arrays or None, optional
+        Where each begins; 0 by default.
     """
     pairs = task.class_pairs
     if len(pairs) > 1 and task.rows.n**2 <= settings.memory and not task.rows.given:
         task.rows.store()
 
     def fit(number: int, stopped: Any) -> Pair:
-        return fit_pair(task, pairs[number], settings, starts[number], stopped)
+        start = None if starts is None else starts[number]
+        return fit_pair(task, pairs[number], settings, start, stopped)
 
     return each(range(len(pairs)), fit, task.rows.n_jobs)
 

@@ -48,7 +48,7 @@ class Dual:
         """The coefficient of each row: the sum of its variables."""
         if len(beta) == self.rows.n:
             return beta
-        return np.bincount(self.row_of, beta, self.rows.n)
+        return np.asarray(np.bincount(self.row_of, beta, self.rows.n), np.float64)
 
     def sums(self, beta: Floats, dtype: type) -> Floats:
         """Kβ, for each row."""

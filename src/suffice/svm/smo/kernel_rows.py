@@ -186,7 +186,7 @@ def kernel_sums(
     X: Any,
     Z: Any,
     coefficients: Floats,
-    lengths: Integers,
+    lengths: NDArray[Any],
     n_jobs: int | None = None,
 ) -> Floats:
     """Σⱼ cⱼ k(x, zⱼ) for other rows x, in float64, apart for each group of rows z.

@@ -31,6 +31,9 @@ from suffice.svm.smo.dual import Dual, Floats, Integers
 MANY = 2000
 """Variables from which on a sample is solved first, and rounds take a part of them."""
 
+FEWEST = 1000
+"""Variables that a round may take however little may be stored: 4 MB."""
+
 SHARE = 0.2
 """The share of the variables in the sample."""
 
@@ -172,9 +175,7 @@ class Solver:
     def _ended(self) -> bool:
         return self.steps >= self.settings.most
 
-    def _round(
-        self, beta: Floats, gradient: Floats, state: Any, goal: float
-    ) -> tuple[Floats, int]:
+    def _round(self, beta: Floats, gradient: Floats, state: Any, goal: float) -> tuple[Floats, int]:
         """Minimise over the active variables; what has changed, and the steps."""
         dual = self.dual
         active = self._active(gradient, state)
@@ -200,11 +201,11 @@ class Solver:
         scores = state.scores(gradient)
         chosen = np.flatnonzero(scores >= -max(state.violation, 1e-3))
         if self.dual.rows.is_stored:
-            most = n if len(chosen) > 0.7 * n and self.dual.rows.n == n else max(most, 256)
-            if most == n:
-                return np.arange(n)
+            if len(chosen) > 0.7 * n and self.dual.rows.n == n:
+                return np.arange(n)  # the stored matrix itself: nothing is copied
+            most = max(most, FEWEST)
         else:
-            most = min(max(most, 256), max(int(0.3 * n), MANY))
+            most = min(max(most, FEWEST), max(int(0.3 * n), MANY))
         if len(chosen) > most:
             # As many that may grow as that may shrink: a step needs one of each.
             apart = (gradient - state.middle)[chosen]
@@ -255,7 +256,7 @@ class Solver:
         dual, n = self.dual, len(self.dual.linear)
         chosen = np.sort(np.random.default_rng(0).permutation(n)[: int(SHARE * n)])
         most = int(np.sqrt(self.settings.memory if self.dtype is np.float32 else 1e7))
-        chosen = chosen[: max(most, 256)]
+        chosen = chosen[: max(most, FEWEST)]
         share = len(chosen) / n
         lower, upper = dual.lower[chosen] / share, dual.upper[chosen] / share
         rows = dual.row_of[chosen]
@@ -272,7 +273,7 @@ class Solver:
             bound = np.maximum(dual.upper, -dual.lower)[chosen]
             start[chosen] = found * min(1.0, (bound / np.maximum(np.abs(found), 1e-300)).min())
             return start
-        coefficients = np.bincount(rows, found, dual.rows.n)
+        coefficients = np.asarray(np.bincount(rows, found, dual.rows.n), np.float64)
         there = np.flatnonzero(coefficients)
         gradient = dual.gradient(dual.rows.sums(there, coefficients[there], self.dtype))
         growing, shrinking = found < upper, found > lower
