@@ -7,6 +7,7 @@ y = −1; where there are two classes alone, it is the second that is +1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Pair:
         """α y of each row."""
         return self.solution.beta
 
-    @property
+    @cached_property
     def margins(self) -> Floats:
         """y f(x) of each row; the gradient is Kβ − y."""
         return self.y * (self.solution.gradient + self.y + self.intercept)

@@ -6,6 +6,7 @@ Tiles end where the number of rows says, so results have the same bits at any nu
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,19 @@ TILE = 256
 
 LARGEST_EXPONENT = 256.0
 """Up to which γ‖x‖² a Gaussian in float32 has four digits."""
+
+
+class _Scratch(threading.local):
+    """Room for a tile in each thread: memory that is asked for anew costs more than its values."""
+
+    def __init__(self) -> None:
+        self.bytes = np.empty(TILE * TILE * 8, np.uint8)
+
+    def tile(self, rows: int, columns: int, dtype: Any) -> NDArray[Any]:
+        return self.bytes.view(dtype)[: rows * columns].reshape(rows, columns)
+
+
+_scratch = _Scratch()
 
 
 def padded(n: int) -> int:
@@ -156,7 +170,8 @@ class KernelRows:
                     values = products(X[here], X[columns]).astype(dtype)
                     self._apply(values, lengths, here, others)
                 else:
-                    values = X[start : start + len(here)] @ columns
+                    values = _scratch.tile(len(here), columns.shape[1], dtype)
+                    np.dot(X[start : start + len(here)], columns, out=values)
                     self._apply(values, lengths, here, others)
                 out += values @ weights
 

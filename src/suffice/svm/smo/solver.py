@@ -34,6 +34,9 @@ MANY = 2000
 FEWEST = 1000
 """Variables that a round may take however little may be stored: 4 MB."""
 
+WORTH_STORING = 4
+"""How many times all values have been computed before they are stored."""
+
 SHARE = 0.2
 """The share of the variables in the sample."""
 
@@ -118,6 +121,7 @@ class Solver:
         self.settings = settings
         self.stopped = stopped
         self.steps = 0
+        self.computed = 0
         self.least_curvature = 1.0
         bound = np.maximum(dual.upper, -dual.lower).max()
         single = dual.rows.fits_singles and bound * np.abs(dual.rows.diagonal).max() < 1e5
@@ -126,10 +130,6 @@ class Solver:
     def solve(self, start: Floats | None = None) -> DualSolution:
         """Minimise, from a feasible point or from 0."""
         dual, settings = self.dual, self.settings
-        n = dual.rows.n
-        stores = not dual.rows.is_stored and n * n <= settings.memory
-        if self.dtype is np.float32 and stores and not dual.rows.given:
-            dual.rows.store()
         beta = np.zeros(len(dual.linear)) if start is None else start.copy()
         if start is None and len(beta) >= MANY and settings.shrinking:
             beta = self._start()
@@ -163,13 +163,25 @@ class Solver:
             state = dual.conditions(gradient, beta)
             if state.violation <= goal:
                 break
-            changed, steps = self._round(beta, gradient, state, goal)
+            changed, steps, gradient = self._round(beta, gradient, state, goal)
             if not steps:
                 break
+            if len(gradient) == dual.rows.n:  # all variables have had their part
+                sums = gradient - dual.linear
+                continue
             delta = dual.by_row(changed)
             there = np.flatnonzero(delta)
             sums = sums + dual.rows.sums(there, delta[there], self.dtype)
+            self._store(np.count_nonzero(changed))
         return beta, sums
+
+    def _store(self, changed: int) -> None:
+        """Store all values once about as many have been computed, if there is room."""
+        n, rows = self.dual.rows.n, self.dual.rows
+        self.computed += changed * (changed + n)
+        there = rows.is_stored or rows.given or self.dtype is not np.float32
+        if not there and n * n <= min(self.settings.memory, self.computed / WORTH_STORING):
+            rows.store()
 
     @property
     def _ended(self) -> bool:
@@ -182,7 +194,7 @@ class Solver:
         rough = ROUGH * state.violation if state.violation > ROUGH / 2 else 0.0
         tol = 0.9 * goal if len(active) == len(beta) else max(0.9 * goal, rough)
         block = dual.rows.block(dual.row_of[active], self.dtype)
-        found, steps = self._pairs(
+        found, steps, slope = self._pairs(
             block, active, beta[active], gradient[active], dual.lower[active],
             dual.upper[active], tol, self.settings.most - self.steps,
         )  # fmt: skip
@@ -190,7 +202,7 @@ class Solver:
         changed[active] = found - beta[active]
         beta[active] = found
         self.steps += steps
-        return changed, steps
+        return changed, steps, slope
 
     def _active(self, gradient: Floats, state: Any) -> Integers:
         """Variables that are free, that violate the conditions, or that nearly do."""
@@ -225,7 +237,7 @@ class Solver:
         upper: Floats,
         tol: float,
         most: int,
-    ) -> tuple[Floats, int]:
+    ) -> tuple[Floats, int, Floats]:
         """Steps along pairs among some variables, from a point and its gradient."""
         chunks = block.shape[1] // LANES
         room = np.zeros(chunks * LANES)
@@ -234,7 +246,7 @@ class Solver:
         diagonal[: len(active)] = self.dual.rows.diagonal[self.dual.row_of[active]]
         growing, shrinking = beta < upper, beta > lower
         if not growing.any() or not shrinking.any():
-            return beta, 0
+            return beta, 0, gradient
         middle = (gradient[growing].min() + gradient[shrinking].max()) / 2
         work = np.empty((4, chunks + 1, LANES), self.dtype)
         outcome, steps = np.zeros(3), 0
@@ -249,7 +261,7 @@ class Solver:
             steps += taken
             self.least_curvature = min(self.least_curvature, outcome[2])
             if outcome[0] <= tol or not outcome[1] or steps >= most:
-                return beta, steps - (not outcome[1])
+                return beta, steps - (not outcome[1]), room[: len(active)]
 
     def _start(self) -> Floats:
         """A point to begin with, from the solution on a sample of the variables."""
@@ -261,7 +273,7 @@ class Solver:
         lower, upper = dual.lower[chosen] / share, dual.upper[chosen] / share
         rows = dual.row_of[chosen]
         block = dual.rows.block(rows, self.dtype)
-        found, steps = self._pairs(
+        found, steps, _ = self._pairs(
             block, chosen, np.zeros(len(chosen)), dual.linear[chosen].copy(), lower, upper,
             ROUGH, self.settings.most,
         )  # fmt: skip
