@@ -78,8 +78,10 @@ DIFFERENT = (
     ),
     Line(
         "rows are numbers, for a function as well",
-        ("test_svm.py::test_custom_kernel_not_array_input[SVC]",
-            "test_svm.py::test_custom_kernel_not_array_input[SVR]",),
+        (
+            "test_svm.py::test_custom_kernel_not_array_input[SVC]",
+            "test_svm.py::test_custom_kernel_not_array_input[SVR]",
+        ),
         says="Expected 2D array",
     ),
     Line(

@@ -14,11 +14,10 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from suffice.engines.gather import Rows
-from suffice.fitting.certificate import Certificate
 from suffice.fitting.estimator import Estimator
 from suffice.numerics.kernel_functions import KernelFunction, gamma_of
 from suffice.sources import Source
-from suffice.svm.smo.solver import Settings
+from suffice.svm.smo.solver import SolverSettings
 
 Floats = NDArray[np.float64]
 
@@ -108,17 +107,14 @@ class SupportVectorMachine(Estimator):
             return KernelFunction("callable", function=self.kernel)
         return KernelFunction(self.kernel, self._gamma, self.degree, self.coef0)
 
-    def _settings(self, n_variables: int) -> Settings:
+    def _settings(self, n_variables: int) -> SolverSettings:
         most = max(MOST_STEPS, 100 * n_variables) if self.max_iter == -1 else self.max_iter
-        return Settings(self.tol, most, self.cache_size * 2**20 / 4, self.shrinking)
+        return SolverSettings(self.tol, most, self.cache_size * 2**20 / 4, self.shrinking)
 
     def _support_vectors(self, X: Any, rows: NDArray[np.int64]) -> Any:
         if self.__sklearn_tags__().input_tags.pairwise:
             return np.empty((0, 0))
         return X[rows]
-
-    def _advice(self, certificate: Certificate) -> str:
-        return f"Solver terminated early. {certificate.notes[-1]}"
 
     # --- answers --------------------------------------------------------------------------
 

@@ -131,7 +131,7 @@ default="rbf"
     >>> X, y = load_iris(return_X_y=True)
     >>> model = SVC().fit(X, y)
     >>> model.n_support_, round(model.score(X, y), 3)
-    (array([ 7, 22, 22], dtype=int32), 0.973)
+    (array([ 7, 29, 24], dtype=int32), 0.973)
     >>> model.certificate_.holds
     True
     """

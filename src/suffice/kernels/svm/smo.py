@@ -30,13 +30,117 @@ NUMBERS = (0.0, 2.0, 1e-12, FAR)
 """Constants in the type of the kernel's values: others would make a loop compute in float64."""
 
 
+@kernel(allocates=False)
+def most_violating(
+    K: Any, gradient: Floats, work: Any, places: Any, i: int, j: int, moved: float, middle: float,
+    far: Any,
+) -> tuple[int, Any, Any]:  # fmt: skip
+    """Bring the gradient up to date after a step along eᵢ − eⱼ, and find the next i.
+
+    Returns
+    -------
+    row : int
+        Of the least gradient among those that may grow.
+    least, largest : floats
+        That gradient, and the largest among those that may shrink, less the middle.
+    """
+    chunks = K.shape[1]
+    grow, shrink, score = work[0], work[1], work[2]
+    best, largest = work[3, 0], work[0, chunks]
+    for t in range(LANES):
+        best[t], largest[t], places[t] = far, -far, np.int32(0)
+    for c in range(chunks):
+        number = np.int32(c)
+        for t in range(LANES):
+            value = gradient[c, t] + moved * np.float64(K[i, c, t] - K[j, c, t])
+            gradient[c, t] = value
+            score[c, t] = value - middle
+        for t in range(LANES):
+            one = score[c, t]
+            up, down = one + grow[c, t], one + shrink[c, t]
+            score[c, t] = down
+            # All three are read before any is written: only then is this a vector loop.
+            lowest, place, highest = best[t], places[t], largest[t]
+            below = up < lowest
+            best[t] = up if below else lowest
+            places[t] = number if below else place
+            largest[t] = down if down > highest else highest
+    least, row, most = far, 0, -far
+    for t in range(LANES):
+        here = places[t] * LANES + t
+        if best[t] < least or (best[t] == least and here < row):
+            least, row = best[t], here
+        most = max(most, largest[t])
+    return row, least, most
+
+
+@kernel(allocates=False)
+def best_partner(
+    K: Any, diagonal: Any, work: Any, places: Any, i: int, least: Any, numbers: Any
+) -> int:
+    """The row with which a step from the row i gains most."""
+    zero, two, tiny = numbers[0], numbers[1], numbers[2]
+    score, best = work[2], work[3, 0]
+    own = diagonal[i // LANES, i % LANES]
+    for t in range(LANES):
+        best[t], places[t] = zero, np.int32(0)
+    for c in range(K.shape[1]):
+        number = np.int32(c)
+        for t in range(LANES):
+            apart = score[c, t] - least
+            apart = apart if apart > zero else zero
+            curvature = own + diagonal[c, t] - two * K[i, c, t]
+            curvature = curvature if curvature > tiny else tiny
+            gain = apart * apart / curvature
+            highest, place = best[t], places[t]
+            above = gain > highest
+            best[t] = gain if above else highest
+            places[t] = number if above else place
+    most, row = zero, 0
+    for t in range(LANES):
+        here = places[t] * LANES + t
+        if best[t] > most or (best[t] == most and here < row):
+            most, row = best[t], here
+    return row
+
+
+@kernel(allocates=False)
+def take_step(beta: Floats, lower: Floats, upper: Floats, i: int, j: int, moved: float) -> float:
+    """Move βᵢ up and βⱼ down, as far as their bounds allow; how far that is."""
+    room_up, room_down = upper[i] - beta[i], beta[j] - lower[j]
+    if moved >= room_up and room_up <= room_down:
+        moved = room_up
+        beta[i] = upper[i]
+        beta[j] = lower[j] if room_up == room_down else beta[j] - moved
+    elif moved >= room_down:
+        moved = room_down
+        beta[j] = lower[j]
+        beta[i] += moved
+    else:
+        beta[i] += moved
+        beta[j] -= moved
+    return moved
+
+
+@kernel(allocates=False)
+def mark(
+    work: Any, beta: Floats, lower: Floats, upper: Floats, row: int, zero: Any, far: Any
+) -> None:
+    """Note whether a row may grow, and whether it may shrink."""
+    c, t = row // LANES, row % LANES
+    free = row < len(beta)
+    work[0, c, t] = zero if free and beta[row] < upper[row] else far
+    work[1, c, t] = zero if free and beta[row] > lower[row] else -far
+
+
 @kernel(
     "const float32[:, :, ::1], const float32[:, ::1], float64[:, ::1], float64[::1], "
     "const float64[::1], const float64[::1], float64, float64, int64, float32[:, :, ::1], "
-    "const float32[::1], float64[::1]",
+    "int32[::1], const float32[::1], float64[::1]",
     "const float64[:, :, ::1], const float64[:, ::1], float64[:, ::1], float64[::1], "
     "const float64[::1], const float64[::1], float64, float64, int64, float64[:, :, ::1], "
-    "const float64[::1], float64[::1]",
+    "int32[::1], const float64[::1], float64[::1]",
+    allocates=False,
 )
 def minimise_pairs(
     K: Any,
@@ -49,6 +153,7 @@ def minimise_pairs(
     tol: float,
     most: int,
     work: Any,
+    places: Any,
     numbers: Any,
     outcome: Floats,
 ) -> int:
@@ -68,6 +173,7 @@ def minimise_pairs(
     most : int
         Steps at most.
     work : (4, chunks + 1, LANES), overwritten
+    places : (LANES,), overwritten
     numbers : (4,)
         `NUMBERS`.
     outcome : (3,), written
@@ -79,92 +185,30 @@ def minimise_pairs(
     int
         Steps taken.
     """
-    n, chunks = len(beta), K.shape[1]
-    zero, two, tiny, far = numbers[0], numbers[1], numbers[2], numbers[3]
-    grow, shrink, score = work[0], work[1], work[2]
-    best, where, largest = work[3, 0], np.zeros(LANES, np.int32), work[0, chunks]
-    for c in range(chunks):
-        for t in range(LANES):
-            row = c * LANES + t
-            free = row < n
-            grow[c, t] = zero if free and beta[row] < upper[row] else far
-            shrink[c, t] = zero if free and beta[row] > lower[row] else -far
+    zero, far = numbers[0], numbers[3]
+    for row in range(K.shape[1] * LANES):
+        mark(work, beta, lower, upper, row, zero, far)
     steps, moved, i, j = 0, 0.0, 0, 0
     least_curvature, led_on = 1.0, 1.0
     while True:
-        Ki, Kj = K[i], K[j]
-        for t in range(LANES):
-            best[t], largest[t], where[t] = far, -far, np.int32(0)
-        for c in range(chunks):
-            number = np.int32(c)
-            for t in range(LANES):
-                value = gradient[c, t] + moved * np.float64(Ki[c, t] - Kj[c, t])
-                gradient[c, t] = value
-                score[c, t] = value - middle
-            for t in range(LANES):
-                one = score[c, t]
-                up, down = one + grow[c, t], one + shrink[c, t]
-                score[c, t] = down
-                lowest, place, highest = best[t], where[t], largest[t]
-                below = up < lowest
-                best[t] = up if below else lowest
-                where[t] = number if below else place
-                largest[t] = down if down > highest else highest
-        least, i, most_down = far, 0, -far
-        for t in range(LANES):
-            row = where[t] * LANES + t
-            if best[t] < least or (best[t] == least and row < i):
-                least, i = best[t], row
-            most_down = max(most_down, largest[t])
-        violation = np.float64(most_down) - np.float64(least)
+        i, least, largest = most_violating(K, gradient, work, places, i, j, moved, middle, far)
+        violation = np.float64(largest) - np.float64(least)
         if not violation > tol or steps >= most or led_on == 0.0:
             break
-        Ki, own = K[i], diagonal[i // LANES, i % LANES]
-        for t in range(LANES):
-            best[t], where[t] = zero, np.int32(0)
-        for c in range(chunks):
-            number = np.int32(c)
-            for t in range(LANES):
-                apart = score[c, t] - least
-                apart = apart if apart > zero else zero
-                curvature = own + diagonal[c, t] - two * Ki[c, t]
-                curvature = curvature if curvature > tiny else tiny
-                gain = apart * apart / curvature
-                highest, place = best[t], where[t]
-                above = gain > highest
-                best[t] = gain if above else highest
-                where[t] = number if above else place
-        gain, j = zero, 0
-        for t in range(LANES):
-            row = where[t] * LANES + t
-            if best[t] > gain or (best[t] == gain and row < j):
-                gain, j = best[t], row
-        apart = gradient[j // LANES, j % LANES] - gradient[i // LANES, i % LANES]
-        length = np.float64(own) + np.float64(diagonal[j // LANES, j % LANES])
-        curvature = length - 2.0 * np.float64(Ki[j // LANES, j % LANES])
+        j = best_partner(K, diagonal, work, places, i, least, numbers)
+        a, b, c, d = i // LANES, i % LANES, j // LANES, j % LANES
+        apart = gradient[c, d] - gradient[a, b]
+        length = np.float64(diagonal[a, b]) + np.float64(diagonal[c, d])
+        curvature = length - 2.0 * np.float64(K[i, c, d])
         if length != 0.0:
             least_curvature = min(least_curvature, curvature / abs(length))
-        moved = apart / max(curvature, 1e-12)
-        room_up, room_down = upper[i] - beta[i], beta[j] - lower[j]
         before_i, before_j = beta[i], beta[j]
-        if moved >= room_up and room_up <= room_down:
-            moved = room_up
-            beta[i] = upper[i]
-            beta[j] = lower[j] if room_up == room_down else beta[j] - moved
-        elif moved >= room_down:
-            moved = room_down
-            beta[j] = lower[j]
-            beta[i] += moved
-        else:
-            beta[i] += moved
-            beta[j] -= moved
+        if apart > 0.0:
+            moved = take_step(beta, lower, upper, i, j, apart / max(curvature, 1e-12))
         if not apart > 0.0 or (beta[i] == before_i and beta[j] == before_j):
             led_on, moved = 0.0, 0.0
-            beta[i], beta[j] = before_i, before_j
-        grow[i // LANES, i % LANES] = zero if beta[i] < upper[i] else far
-        shrink[i // LANES, i % LANES] = zero if beta[i] > lower[i] else -far
-        grow[j // LANES, j % LANES] = zero if beta[j] < upper[j] else far
-        shrink[j // LANES, j % LANES] = zero if beta[j] > lower[j] else -far
+        mark(work, beta, lower, upper, i, zero, far)
+        mark(work, beta, lower, upper, j, zero, far)
         steps += 1
     outcome[0], outcome[1], outcome[2] = violation, led_on, least_curvature
     return steps

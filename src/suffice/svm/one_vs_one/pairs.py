@@ -17,7 +17,7 @@ from suffice.engines.passes import each
 from suffice.svm.margins.separability import refuse_inseparable, separable_bound
 from suffice.svm.smo.dual import Dual, Floats, Integers
 from suffice.svm.smo.kernel_rows import KernelRows
-from suffice.svm.smo.solver import DualSolution, Settings, Solver
+from suffice.svm.smo.solver import DualSolution, Solver, SolverSettings
 
 
 @dataclass(frozen=True)
@@ -96,14 +96,14 @@ class Task:
 
 
 def fit_pairs(
-    task: Task, settings: Settings, starts: list[Floats | None] | None = None
+    task: Task, settings: SolverSettings, starts: list[Floats | None] | None = None
 ) -> list[Pair]:
     """The machines of all pairs of classes.
 
     Parameters
     ----------
     task : Task
-    settings : Settings
+    settings : SolverSettings
     starts : list of float64 arrays or None, optional
         Where each begins; 0 by default.
     """
@@ -119,7 +119,11 @@ def fit_pairs(
 
 
 def fit_pair(
-    task: Task, classes: tuple[int, int], settings: Settings, start: Floats | None, stopped: Any
+    task: Task,
+    classes: tuple[int, int],
+    settings: SolverSettings,
+    start: Floats | None,
+    stopped: Any,
 ) -> Pair:
     """The machine of two classes."""
     numbers, y = task.of_pair(classes)

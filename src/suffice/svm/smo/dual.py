@@ -60,15 +60,15 @@ class Dual:
         """g of each variable, from Kβ of each row."""
         return sums[self.row_of] + self.linear
 
-    def conditions(self, gradient: Floats, beta: Floats) -> Conditions:
+    def conditions(self, gradient: Floats, beta: Floats) -> DualConditions:
         """How far a point is from a minimum."""
         growing, shrinking = beta < self.upper, beta > self.lower
         least = float(gradient[growing].min(initial=np.inf))
         largest = float(gradient[shrinking].max(initial=-np.inf))
         if not np.isfinite(least) or not np.isfinite(largest):
             middle = largest if np.isfinite(largest) else least
-            return Conditions(0.0, middle, growing, shrinking)
-        return Conditions(largest - least, (least + largest) / 2, growing, shrinking)
+            return DualConditions(0.0, middle, growing, shrinking)
+        return DualConditions(largest - least, (least + largest) / 2, growing, shrinking)
 
     def multiplier(self, gradient: Floats, beta: Floats) -> float:
         """ρ: the mean of g over the free variables, or the middle of its interval."""
@@ -87,7 +87,7 @@ class Dual:
         return float(apart @ (beta - best)) / abs(value) if value else 0.0
 
 
-class Conditions(NamedTuple):
+class DualConditions(NamedTuple):
     """How far a point is from a minimum.
 
     Attributes

@@ -58,7 +58,7 @@ LEAST_GOAL = 1e-3
 
 
 @dataclass(frozen=True)
-class Settings:
+class SolverSettings:
     """How to solve.
 
     Attributes
@@ -111,12 +111,12 @@ class Solver:
     Parameters
     ----------
     dual : Dual
-    settings : Settings
+    settings : SolverSettings
     stopped : function
         Whether the result is no longer wanted.
     """
 
-    def __init__(self, dual: Dual, settings: Settings, stopped: Callable[[], bool]) -> None:
+    def __init__(self, dual: Dual, settings: SolverSettings, stopped: Callable[[], bool]) -> None:
         self.dual = dual
         self.settings = settings
         self.stopped = stopped
@@ -172,7 +172,7 @@ class Solver:
             delta = dual.by_row(changed)
             there = np.flatnonzero(delta)
             sums = sums + dual.rows.sums(there, delta[there], self.dtype)
-            self._store(np.count_nonzero(changed))
+            self._store(int(np.count_nonzero(changed)))
         return beta, sums
 
     def _store(self, changed: int) -> None:
@@ -187,8 +187,10 @@ class Solver:
     def _ended(self) -> bool:
         return self.steps >= self.settings.most
 
-    def _round(self, beta: Floats, gradient: Floats, state: Any, goal: float) -> tuple[Floats, int]:
-        """Minimise over the active variables; what has changed, and the steps."""
+    def _round(
+        self, beta: Floats, gradient: Floats, state: Any, goal: float
+    ) -> tuple[Floats, int, Floats]:
+        """Minimise over the active variables; what has changed, the steps, and their gradient."""
         dual = self.dual
         active = self._active(gradient, state)
         rough = ROUGH * state.violation if state.violation > ROUGH / 2 else 0.0
@@ -249,6 +251,7 @@ class Solver:
             return beta, 0, gradient
         middle = (gradient[growing].min() + gradient[shrinking].max()) / 2
         work = np.empty((4, chunks + 1, LANES), self.dtype)
+        places = np.empty(LANES, np.int32)
         outcome, steps = np.zeros(3), 0
         while True:
             if self.stopped():
@@ -256,7 +259,7 @@ class Solver:
             taken = minimise_pairs(
                 block.reshape(len(active), chunks, LANES), diagonal.reshape(chunks, LANES),
                 room.reshape(chunks, LANES), beta, lower, upper, middle, tol,
-                min(STEPS, most - steps), work, np.array(NUMBERS, self.dtype), outcome,
+                min(STEPS, most - steps), work, places, np.array(NUMBERS, self.dtype), outcome,
             )  # fmt: skip
             steps += taken
             self.least_curvature = min(self.least_curvature, outcome[2])
