@@ -259,6 +259,8 @@ def test_no_hard_margin():
     twins = np.vstack([X[:50], X[:1]])
     with pytest.raises(ValueError, match="not separable"):
         SVC(C=np.inf).fit(twins, [0] * 50 + [1])
+    with pytest.warns(ConvergenceWarning, match="terminated early"):
+        SVC(C=np.inf, max_iter=3).fit(X, y)
 
 
 def test_the_proof_of_no_margin_is_a_common_point():

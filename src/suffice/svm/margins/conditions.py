@@ -96,7 +96,11 @@ def certificate_from(
     holds = worst <= tol
     if not holds:
         gap = "" if curved else f", gap {primal - dual:.3g}"
-        why = "terminated early by max_iter" if stopped else "rounding allows no further step"
+        why = (
+            "terminated early, after all steps allowed,"
+            if stopped
+            else "rounding allows no further step"
+        )
         notes.append(
             f"{why} with violation {worst:.3g}{gap}: bring the columns to one scale, choose a "
             "smaller C, or allow more steps"

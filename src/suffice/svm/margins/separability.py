@@ -26,6 +26,9 @@ from suffice.svm.smo.solver import DualSolution
 NEAREST = 1e-8
 """Hulls nearer than this times the radius of the features count as one."""
 
+ENDLESS = 1_000_000
+"""Steps after which multipliers that still grow are taken to grow for ever."""
+
 
 def radius_of(rows: KernelRows) -> float:
     """The length of the longest features, or 1 if all are 0."""
@@ -40,7 +43,10 @@ def separable_bound(rows: KernelRows) -> float:
 def refuse_inseparable(
     rows: KernelRows, y: Floats, names: Any, solution: DualSolution | None = None
 ) -> None:
-    """Raise ValueError unless the classes can be separated, before or after solving."""
+    """Raise ValueError unless the classes can be separated, before or after solving.
+
+    A solution that was stopped early proves neither: its certificate says that.
+    """
     first, second = names
     said = f"C=inf asks for a hard margin, but classes {first} and {second} are not separable"
     if solution is None:
@@ -56,11 +62,10 @@ def refuse_inseparable(
         return
     total = float(np.abs(solution.beta).sum())
     squared = float(solution.beta @ (solution.gradient + y))
-    if rows.function.name == "linear" and solution.violation <= 1.0:
-        return
     # Any feasible β tells a distance that the hulls do not exceed.
     distance = 2 * np.sqrt(max(squared, 0.0)) / total if total else np.inf
-    if solution.violation > 1.0 or distance < NEAREST * radius_of(rows):
+    endless = solution.violation > 1.0 and solution.steps >= ENDLESS
+    if rows.function.name != "linear" and (endless or distance < NEAREST * radius_of(rows)):
         raise ValueError(
             f"{said} by this kernel: their hulls are no more than {distance:.1g} apart among "
             f"features of length {radius_of(rows):.3g}. Choose a finite C"
