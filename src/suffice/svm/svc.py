@@ -38,17 +38,18 @@ from suffice.sources import Block, Source
 from suffice.statistics.counts.labels import coded
 from suffice.svm.base import Floats, SupportVectorMachine
 from suffice.svm.calibration.platt import FOLDS, fit_sigmoid, folds_of, log_probabilities
-from suffice.svm.margins.conditions import ABSENT, cases, certificate_of
+from suffice.svm.margins.conditions import certificate_of, margins_of
 from suffice.svm.one_vs_one.pairs import (
-    Pair,
     SupportVectors,
     Task,
     against_the_rest,
     fit_pairs,
     pair_values,
+    starts_from,
     votes,
 )
-from suffice.svm.smo.kernel_rows import KernelRows, kernel_sums
+from suffice.svm.smo.kernel_rows import KernelRows
+from suffice.svm.smo.kernel_sums import kernel_sums
 
 
 class SVC(Classifier, SupportVectorMachine):
@@ -212,7 +213,7 @@ default="rbf"
         with np.errstate(invalid="ignore"):
             bounds = self.C * weight * factors[codes]
         kernel = self._kernel_function(X, rows.weight)
-        starts = self._starts(classes, codes) if self.warm_start else None
+        starts = starts_from(dict(vars(self)), classes, codes) if self.warm_start else None
         task, order = self._task(kernel, X, codes, bounds, classes)
         pairs = fit_pairs(task, self._settings(X.shape[0]), starts)
         found = SupportVectors.of(task, pairs)
@@ -229,7 +230,7 @@ default="rbf"
             "n_iter_": np.array([pair.solution.steps for pair in pairs], np.int32),
             "fit_status_": int(not proof.holds),
             "shape_fit_": tuple(X.shape),
-            **self._margins(pairs, order),
+            **margins_of(pairs, order, self.tol),
         }
         self.__dict__.pop("probA_", None)
         self.__dict__.pop("probB_", None)
@@ -249,38 +250,6 @@ default="rbf"
             X = X[order]
         rows = KernelRows(kernel, X, self.n_jobs)
         return Task(rows, np.bincount(codes), bounds[order], classes), order
-
-    def _margins(self, pairs: list[Pair], order: NDArray[np.int64]) -> dict[str, Any]:
-        margins = np.full((len(pairs), len(order)), np.nan)
-        kinds = np.full(margins.shape, ABSENT, np.int8)
-        least = np.empty(len(pairs))
-        for number, pair in enumerate(pairs):
-            rows = order[pair.rows]
-            margins[number, rows] = pair.margins
-            kinds[number, rows] = cases(pair, self.tol)
-            length = np.sqrt(pair.squared_length)
-            least[number] = pair.margins.min() / length if length else -np.inf
-        if len(pairs) > 1:
-            names = {"functional_margins_": margins, "kkt_cases_": kinds}
-            return {**names, "geometric_margin_": least}
-        names = {"functional_margins_": margins[0], "kkt_cases_": kinds[0]}
-        return {**names, "geometric_margin_": float(least[0])}
-
-    def _starts(self, classes: Any, codes: Any) -> list[Floats | None] | None:
-        """The multipliers of the last fit for each pair; None if that was of other rows."""
-        last = vars(self)
-        if "dual_coef_" not in last or last["shape_fit_"][0] != len(codes):
-            return None
-        if len(last["classes_"]) != len(classes) or (last["classes_"] != classes).any():
-            return None
-        table = np.zeros((len(classes) - 1, len(codes)))
-        table[:, last["support_"]] = last["dual_coef_"]
-        starts: list[Floats | None] = []
-        for i in range(len(classes)):
-            for j in range(i + 1, len(classes)):
-                first, second = np.flatnonzero(codes == i), np.flatnonzero(codes == j)
-                starts.append(np.append(table[j - 1, first], table[i, second]))
-        return starts
 
     def _calibration(
         self, kernel: Any, X: Any, codes: Any, bounds: Floats, weight: Floats, classes: Any

@@ -35,7 +35,8 @@ from suffice.sources import Source
 from suffice.svm.base import Floats, SupportVectorMachine
 from suffice.svm.margins.conditions import certificate_from
 from suffice.svm.smo.dual import Dual
-from suffice.svm.smo.kernel_rows import KernelRows, kernel_sums
+from suffice.svm.smo.kernel_rows import KernelRows
+from suffice.svm.smo.kernel_sums import kernel_sums
 from suffice.svm.smo.solver import Solver
 
 

@@ -14,13 +14,15 @@ far either is from its best.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.fitting.certificate import Certificate
 from suffice.numerics.kernel_functions import KernelFunction
 from suffice.svm.one_vs_one.pairs import Pair
-from suffice.svm.smo.dual import Floats
+from suffice.svm.smo.dual import Floats, Integers
 
 BEYOND, ON_MARGIN, WITHIN, VIOLATED, ABSENT = 1, 2, 3, 0, -1
 """The three cases in the order above; none of them; a row of neither class."""
@@ -39,6 +41,33 @@ def cases(pair: Pair, tol: float) -> NDArray[np.int8]:
     alpha = np.abs(pair.beta)
     case = np.where(alpha == 0, BEYOND, np.where(alpha < pair.bounds, ON_MARGIN, WITHIN))
     return np.where(violations(pair) <= tol, case, VIOLATED).astype(np.int8)
+
+
+def margins_of(pairs: list[Pair], order: Integers, tol: float) -> dict[str, Any]:
+    """The margins and cases of all rows, by the names of the attributes.
+
+    Parameters
+    ----------
+    pairs : list of Pair
+    order : int array of shape (rows,)
+        The rows sorted by class.
+    tol : float
+    """
+    margins = np.full((len(pairs), len(order)), np.nan)
+    kinds = np.full(margins.shape, ABSENT, np.int8)
+    least = np.empty(len(pairs))
+    for number, pair in enumerate(pairs):
+        rows = order[pair.rows]
+        margins[number, rows] = pair.margins
+        kinds[number, rows] = cases(pair, tol)
+        length = np.sqrt(pair.squared_length)
+        least[number] = pair.margins.min() / length if length else -np.inf
+    several = len(pairs) > 1
+    return {
+        "functional_margins_": margins if several else margins[0],
+        "kkt_cases_": kinds if several else kinds[0],
+        "geometric_margin_": least if several else float(least[0]),
+    }
 
 
 def primal_value(pair: Pair) -> float:

@@ -148,6 +148,30 @@ def fit_pair(
     return Pair(classes, numbers, y, bounds, solution, intercept)
 
 
+def starts_from(last: dict[str, Any], classes: Any, codes: Any) -> list[Floats | None] | None:
+    """The multipliers of the last fit for each pair; None if that was of other rows.
+
+    Parameters
+    ----------
+    last : dict
+        The attributes of the model before this fit.
+    classes : array of shape (classes,)
+    codes : int array of shape (rows,)
+    """
+    if "dual_coef_" not in last or last["shape_fit_"][0] != len(codes):
+        return None
+    if len(last["classes_"]) != len(classes) or (last["classes_"] != classes).any():
+        return None
+    table = np.zeros((len(classes) - 1, len(codes)))
+    table[:, last["support_"]] = last["dual_coef_"]
+    starts: list[Floats | None] = []
+    for i in range(len(classes)):
+        for j in range(i + 1, len(classes)):
+            first, second = np.flatnonzero(codes == i), np.flatnonzero(codes == j)
+            starts.append(np.append(table[j - 1, first], table[i, second]))
+    return starts
+
+
 def within(start: Floats, y: Floats, upper: Floats) -> Floats | None:
     """A start brought within the bounds; None if it is one of other rows."""
     there = start != 0

@@ -7,7 +7,6 @@ Tiles end where the number of rows says, so results have the same bits at any nu
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,9 @@ Integers = NDArray[np.int64]
 TILE = 256
 """Rows and columns of a tile: 256 KB in float32."""
 
+SYMMETRIC = 0.4
+"""The share of the rows from which on sums over them make use of symmetry."""
+
 LARGEST_EXPONENT = 256.0
 """Up to which γ‖x‖² a Gaussian in float32 has four digits."""
 
@@ -40,6 +42,23 @@ class _Scratch(threading.local):
 
 
 _scratch = _Scratch()
+
+
+class _Tile:
+    """Some rows, laid out for products with others."""
+
+    def __init__(self, rows: Integers, X: Any, lengths: Any, weights: Any) -> None:
+        self.rows = rows
+        self.X = X[rows]
+        self.columns: Any = np.ascontiguousarray(self.X.T) if weights is not None else None
+        self.all_lengths = lengths
+        self.lengths = lengths[rows]
+        self.weights = weights
+
+
+def _cut(values: NDArray[Any]) -> list[NDArray[Any]]:
+    """Pieces of the length of a tile."""
+    return [values[start : start + TILE] for start in range(0, len(values), TILE)]
 
 
 def padded(n: int) -> int:
@@ -146,37 +165,72 @@ class KernelRows:
         found = np.zeros(self.n)
         if not len(rows):
             return found
+        if self.function.name == "linear":
+            return np.asarray(self.X @ (coefficients @ self.X[rows]))
+        if self.given or issparse(self.X) or (self.is_stored and dtype is np.float32):
+            self._add_looked_up(found, rows, coefficients, dtype)
+            return found
         X, lengths = self._typed(dtype)
+        tiles = [
+            _Tile(some, X, lengths if self.gaussian else np.zeros(len(X), dtype), weights)
+            for some, weights in zip(_cut(rows), _cut(coefficients.astype(dtype)), strict=True)
+        ]
+        others = np.arange(self.n)
+        if SYMMETRIC * self.n < len(rows):
+            others = np.delete(others, rows)
+
+        def add(here: Integers, stopped: Any) -> None:
+            asked = _Tile(here, X, tiles[0].all_lengths, None)
+            for tile in tiles:
+                found[here] += self._values(asked, tile) @ tile.weights
+
+        def add_both(number: int, stopped: Any) -> list[Floats]:
+            """The sums that a tile and each later one give to each other."""
+            one, parts = tiles[number], []
+            total = np.zeros(len(one.rows))
+            for tile in tiles[number:]:
+                values = self._values(one, tile)
+                total += values @ tile.weights
+                parts.append(one.weights @ values)
+            return [total, *parts[1:]]
+
+        each(_cut(others), add, self.n_jobs)
+        if len(others) < self.n:
+            # Values among the rows themselves serve twice: those of a tile, and of its mirror.
+            for number, parts in enumerate(each(range(len(tiles)), add_both, self.n_jobs)):
+                for tile, part in zip(tiles[number:], parts, strict=True):
+                    found[tile.rows] += part
+        return found
+
+    def _values(self, one: _Tile, other: _Tile) -> NDArray[Any]:
+        """The values between two tiles, in the thread's room."""
+        values = _scratch.tile(len(one.rows), len(other.rows), one.X.dtype)
+        np.dot(one.X, other.columns, out=values)
+        self._apply(values, one.all_lengths, one.rows, other.lengths)
+        return values
+
+    def _add_looked_up(
+        self, found: Floats, rows: Integers, coefficients: Floats, dtype: Any
+    ) -> None:
+        """`sums` where values are there already, or rows are sparse."""
         stored = self._stored if dtype is np.float32 else None
-        tiles = []
-        for start in range(0, len(rows), TILE):
-            some = rows[start : start + TILE]
-            weights = coefficients[start : start + TILE].astype(dtype)
-            columns: Any = some
-            if stored is None and not self.given and not issparse(X):
-                columns = np.ascontiguousarray(X[some].T)
-            tiles.append((columns, lengths[some] if self.gaussian else lengths, weights))
 
         def add(start: int, stopped: Any) -> None:
             here = np.arange(start, min(start + TILE, self.n))
-            out = found[start : start + TILE]
-            for columns, others, weights in tiles:
+            for some, weights in zip(_cut(rows), _cut(coefficients), strict=True):
                 if stored is not None:
                     # By symmetry: rows of the matrix are contiguous, columns are not.
-                    values = stored[columns, start : start + len(here)].T
-                elif self.given:
-                    values = X[start : start + len(here), columns]
-                elif issparse(X):
-                    values = products(X[here], X[columns]).astype(dtype)
-                    self._apply(values, lengths, here, others)
+                    found[here] += weights.astype(dtype) @ stored[some, start : start + len(here)]
+                    continue
+                if self.given:
+                    values = self.X[start : start + len(here), some]
                 else:
-                    values = _scratch.tile(len(here), columns.shape[1], dtype)
-                    np.dot(X[start : start + len(here)], columns, out=values)
-                    self._apply(values, lengths, here, others)
-                out += values @ weights
+                    values = products(self.X[here], self.X[some])
+                    others = self.lengths[some] if self.gaussian else self.lengths
+                    self._apply(values, self.lengths, here, others)
+                found[here] += values @ weights
 
         each(range(0, self.n, TILE), add, self.n_jobs)
-        return found
 
     def _typed(self, dtype: Any) -> tuple[Any, NDArray[Any]]:
         if dtype is not np.float32:
@@ -194,67 +248,3 @@ class KernelRows:
             in_place(values, lengths[rows], others, values.dtype.type(2 * self.function.gamma))
         elif self.function.name != "linear":
             values[...] = self.function.of_products(values)
-
-
-def kernel_sums(
-    function: KernelFunction,
-    X: Any,
-    Z: Any,
-    coefficients: Floats,
-    lengths: NDArray[Any],
-    n_jobs: int | None = None,
-) -> Floats:
-    """Σⱼ cⱼ k(x, zⱼ) for other rows x, in float64, apart for each group of rows z.
-
-    Parameters
-    ----------
-    function : KernelFunction
-    X, Z : arrays or CSR matrices of shapes (rows, columns) and (others, columns)
-        For a precomputed kernel X holds the values, of shape (rows, others), and Z is ignored.
-    coefficients : float64 array of shape (sums, others)
-    lengths : int array of shape (groups,)
-        How many rows z each group has, one after the other.
-
-    Returns
-    -------
-    float64 array of shape (rows, groups, sums)
-    """
-    ends = np.cumsum(lengths)
-    groups = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
-    found = np.zeros((X.shape[0], len(groups), len(coefficients)))
-    if not coefficients.shape[1]:
-        return found
-    values_of = _values(function, Z)
-
-    def fill(start: int, stopped: Any) -> None:
-        values = values_of(X[start : start + TILE])
-        for number, group in enumerate(groups):
-            found[start : start + TILE, number] = values[:, group] @ coefficients[:, group].T
-
-    each(range(0, X.shape[0], TILE), fill, n_jobs)
-    return found
-
-
-def _values(function: KernelFunction, Z: Any) -> Callable[[Any], Floats]:
-    """The values k(x, z) as a function of rows x."""
-    if function.name == "precomputed":
-        return lambda rows: np.asarray(rows, np.float64)
-    if issparse(Z) or function.name == "callable":
-        return lambda rows: function(rows, Z)
-    middle = Z.mean(axis=0) if function.name == "rbf" else np.zeros(Z.shape[1])
-    apart = Z - middle
-    transposed = np.ascontiguousarray(apart.T)
-    lengths = function.gamma * squared_lengths(apart)
-
-    def values_of(rows: Any) -> Floats:
-        if issparse(rows):
-            return function(rows, Z)
-        if function.name != "rbf":
-            return function.of_products(np.asarray(rows, np.float64) @ transposed)
-        rows = np.asarray(rows, np.float64) - middle
-        values = rows @ transposed
-        own = function.gamma * squared_lengths(rows)
-        gaussian_doubles(values, own, lengths, 2 * function.gamma)
-        return values
-
-    return values_of
