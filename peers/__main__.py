@@ -22,6 +22,7 @@ FILES = (
     FOLDER / "mixture" / "tests" / "test_gaussian_mixture.py",
     FOLDER / "mixture" / "tests" / "test_mixture.py",
     FOLDER / "svm" / "tests" / "test_svm.py",
+    FOLDER / "svm" / "tests" / "test_sparse.py",
 )
 SETTINGS = Path(__file__).with_name("pytest.ini")
 

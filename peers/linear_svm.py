@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from peers.lines import Line
 
-LEFT_OUT: tuple[Line, ...] = ()
-
 DIFFERENT: tuple[Line, ...] = (
     Line(
         "a penalty on absolute values is not offered",

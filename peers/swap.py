@@ -27,8 +27,8 @@ from peers import (
     forests,
     k_means,
     kernel_methods,
-    linear_svm,
     mixtures,
+    support_vectors,
     trees,
 )
 from peers.lines import Line
@@ -47,7 +47,7 @@ OTHERS = {
     ),
     "sklearn.kernel_ridge": ("KernelRidge",),
     "sklearn.mixture": ("GaussianMixture",),
-    "sklearn.svm": ("LinearSVC",),
+    "sklearn.svm": ("LinearSVC", "SVC", "SVR"),
 }
 LISTS = {
     "test_forest.py": forests,
@@ -58,7 +58,8 @@ LISTS = {
     "test_kernel_pca.py": kernel_methods,
     "test_kernel_ridge.py": kernel_methods,
     "test_mixture.py": mixtures,
-    "test_svm.py": linear_svm,
+    "test_sparse.py": support_vectors,
+    "test_svm.py": support_vectors,
 }
 """By the name of the test file; the others are about trees."""
 

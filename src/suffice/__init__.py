@@ -86,6 +86,8 @@ if TYPE_CHECKING:
     from suffice.sources.scan import scan as scan
     from suffice.svm.kernel_ridge import KernelRidge as KernelRidge
     from suffice.svm.linear_svc import LinearSVC as LinearSVC
+    from suffice.svm.svc import SVC as SVC
+    from suffice.svm.svr import SVR as SVR
     from suffice.trees.c45_classifier import C45Classifier as C45Classifier
     from suffice.trees.decision_tree_classifier import (
         DecisionTreeClassifier as DecisionTreeClassifier,
@@ -146,6 +148,8 @@ _PUBLIC = {
     "QuadraticDiscriminantAnalysis": "suffice.generative.quadratic_discriminant_analysis",
     "Ridge": "suffice.linear.ridge",
     "RidgeCV": "suffice.selection.cv_estimators.ridge_cv",
+    "SVC": "suffice.svm.svc",
+    "SVR": "suffice.svm.svr",
     "bayes": "suffice.bayes",
     "catalogue": "suffice.catalogue",
     "config": "suffice.engines.settings",
@@ -169,6 +173,8 @@ _MODULES = ("bayes", "catalogue", "families", "mixtures", "preprocessing", "svm"
 
 __all__ = [
     "PCA",
+    "SVC",
+    "SVR",
     "AnomalyDetector",
     "BaggingClassifier",
     "BaggingRegressor",

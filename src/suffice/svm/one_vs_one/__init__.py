@@ -1,0 +1,1 @@
+"""Several classes by a machine for each two of them."""

@@ -1,0 +1,1 @@
+"""Sequential minimal optimisation, and the kernel values that it needs."""
