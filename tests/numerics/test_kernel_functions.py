@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from suffice.numerics.kernel_functions import NAMES, KernelFunction, gamma_of
+from suffice.numerics.kernel_functions import NAMES, KernelFunction, check_lengths, gamma_of
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(7, 3)) + 5, RNG.normal(size=(5, 3))
@@ -81,3 +81,10 @@ def test_functions_of_users():
         KernelFunction("callable", function=lambda a, b: np.ones(3))(X, Z)
     with pytest.raises(ValueError, match="not finite"):
         KernelFunction("callable", function=lambda a, b: np.full((7, 5), np.nan))(X, Z)
+
+
+def test_sparse_rows_far_from_zero_are_refused():
+    check_lengths(sparse.csr_array(X), 0.5)
+    check_lengths(X + 1e9, 0.5)
+    with pytest.raises(ValueError, match="scale the columns"):
+        check_lengths(sparse.csr_array(X + 1e6), 0.5)

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
-from suffice import KernelRidge, KMeans
+import suffice
+from suffice import KernelRidge, LinearSVC
 from suffice.svm import plot_gap, plot_margins
 
 IRIS = load_iris()
@@ -61,14 +62,23 @@ def test_lines_outside_the_picture_are_not_drawn(ax):
     assert -1.0 not in plot_margins(model, PLANE, LABELS, ax=ax).lines.levels
 
 
-def test_the_trace_of_a_fit(ax):
-    model = KMeans(3, random_state=0).fit(PLANE)
+def test_the_trace_of_the_gap(ax):
+    model = LinearSVC().fit(PLANE, LABELS)
     line = plot_gap(model, ax=ax)
     objective = np.asarray(model.trace_.objective)
-    np.testing.assert_array_equal(line.get_ydata(), objective[np.isfinite(objective)])
+    objective = objective[np.isfinite(objective)]
+    np.testing.assert_allclose(line.get_ydata(), np.maximum(objective - model.certificate_.dual, 0))
     assert ax.get_yscale() == "log"
-    with pytest.raises(ValueError, match="no objective"):
+    with pytest.raises(ValueError, match="no dual value"):
         plot_gap(KernelRidge().fit(PLANE, PLANE[:, 0]), ax=ax)
+
+
+def test_rings_are_around_support_vectors_whatever_rows_weigh(ax):
+    weight = np.ones(len(PLANE))
+    weight[: len(PLANE) // 2 : 2] = 0
+    model = suffice.SVC(kernel="linear").fit(PLANE, LABELS, sample_weight=weight)
+    rings = plot_margins(model, PLANE, LABELS, ax=ax).support.get_offsets()
+    np.testing.assert_array_equal(np.asarray(rings), model.support_vectors_)
 
 
 def test_bad_input(ax):
@@ -77,8 +87,8 @@ def test_bad_input(ax):
         plot_margins(model, ROWS, LABELS, ax=ax)
     with pytest.raises(ValueError, match="two different ones of 0 to 3"):
         plot_margins(model, ROWS, LABELS, columns=(1, 1), ax=ax)
-    with pytest.raises(ValueError, match="pass the rows of the fit"):
-        plot_margins(model, ROWS[:10], LABELS[:10], columns=(0, 1), ax=ax)
+    with pytest.raises(ValueError, match="the support vectors"):
+        plot_margins(model, PLANE, LABELS, ax=ax)
     with pytest.raises(ValueError, match="two classes, not of 3"):
         plot_margins(SVC().fit(*load_iris(return_X_y=True)), ROWS, LABELS, columns=(0, 1), ax=ax)
     with pytest.raises(ValueError, match="'decision_function'"):

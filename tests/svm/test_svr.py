@@ -87,3 +87,14 @@ def test_bad_input(diabetes):
         SVR(C=np.inf).fit(X, y)
     with pytest.raises(ValueError, match="'epsilon' parameter"):
         SVR(epsilon=-0.1).fit(X, y)
+
+
+@pytest.mark.compiled
+def test_as_many_active_variables_as_rows():
+    """There are two variables a row: as many of them as rows are not all of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    y = X @ [1.0, 2.0, -1.0] + rng.normal(size=2000) + 3.0
+    ours, peer = SVR(tol=1e-5).fit(X, y), svm.SVR(tol=1e-5).fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), peer.predict(X), atol=1e-3)
+    assert ours.certificate_.holds

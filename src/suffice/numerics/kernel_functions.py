@@ -121,6 +121,24 @@ def squared_lengths(X: Any) -> Floats:
     return np.einsum("ij,ij->i", X, X)
 
 
+MOST_LOST = 1e-6
+"""What the exponent of a Gaussian may lose to rounding."""
+
+
+def check_lengths(X: Any, gamma: float) -> None:
+    """Raise ValueError where sparse rows are so far from 0 that Gaussian values mean nothing.
+
+    Of arrays the mean is subtracted first, which would fill a sparse matrix.
+    """
+    if issparse(X) and X.shape[0]:
+        longest = float(squared_lengths(X).max())
+        if gamma * longest * float(np.finfo(np.float64).eps) > MOST_LOST:
+            raise ValueError(
+                f"sparse rows as long as {np.sqrt(longest):.3g} leave a Gaussian with gamma="
+                f"{gamma:.3g} no digits of their distances: scale the columns, or pass an array"
+            )
+
+
 def squared_distances(X: Any, Z: Any) -> Floats:
     """‖x − z‖² of all pairs; rows of arrays are first taken from the mean, for digits' sake."""
     if not issparse(X) and not issparse(Z):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from suffice.engines.gather import MOST_BYTES, Rows
 from suffice.engines.passes import each
 from suffice.fitting.requests import Fold, Gather, Request
-from suffice.numerics.kernel_functions import Floats, KernelFunction
+from suffice.numerics.kernel_functions import Floats, KernelFunction, check_lengths
 from suffice.sources import Block, block_rows
 
 TILE = 512
@@ -75,6 +75,8 @@ def gram_matrix(kernel: KernelFunction, X: Any, name: str, n_jobs: int | None = 
         If the values would take more than `MOST_BYTES`, or are not finite or not symmetric.
     """
     n = X.shape[0]
+    if kernel.name == "rbf":
+        check_lengths(X, kernel.gamma)
     if 8 * n * n > MOST_BYTES:
         raise ValueError(
             f"{name} compares every two rows: the values of {n:,} rows are more than "

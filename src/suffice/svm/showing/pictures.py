@@ -49,9 +49,8 @@ def plot_margins(
 
     Parameters
     ----------
-    model : fitted classifier of two classes with `decision_function` and `support_`
+    model : fitted classifier of two classes with `decision_function` and `support_vectors_`
     X : array of shape (rows, columns)
-        The rows of the fit: `support_` numbers them.
     y : array of shape (rows,)
     columns : pair of int, default=None
         Which columns are drawn, to the right and up; the others are held at their medians, so that
@@ -93,7 +92,8 @@ def plot_margins(
         ax.scatter(rows[labels == c, across], rows[labels == c, up], s=DOT, label=str(c))
         for c in model.classes_
     ]
-    support = rows[np.asarray(model.support_)]
+    support = model.support_vectors_
+    support = support.toarray() if issparse(support) else np.asarray(support)
     rings = ax.scatter(
         support[:, across], support[:, up], s=RING, facecolors="none", edgecolors="0.2",
         label="support vectors",
@@ -106,12 +106,15 @@ def plot_margins(
 
 
 def plot_gap(model: Any, *, ax: Any = None) -> Any:
-    """Draw the objective of each step of a fit that was traced (needs `suffice[plot]`).
+    """Draw how far each step of a fit was from the least objective there can be.
+
+    The dual value of the fit is a lower bound of all objectives: what a step's objective exceeds it
+    by is no less than its distance from the minimum (needs `suffice[plot]`).
 
     Parameters
     ----------
-    model : fitted model of this library whose trace has numbers
-        Where the objective is a duality gap, or another positive number, its axis is logarithmic.
+    model : fitted model with a trace of its objective, and a dual value in its certificate
+        Such as `LinearSVC` of two classes.
     ax : matplotlib axes, default=None
         Where to draw; None takes the current ones.
 
@@ -123,24 +126,24 @@ def plot_gap(model: Any, *, ax: Any = None) -> Any:
     --------
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
-    >>> from suffice import KMeans
+    >>> from suffice import LinearSVC
     >>> from suffice.svm import plot_gap
-    >>> model = KMeans(3, random_state=0).fit(load_iris().data)
-    >>> line = plot_gap(model, ax=Figure().add_subplot())
+    >>> X, y = load_iris(return_X_y=True)
+    >>> line = plot_gap(LinearSVC().fit(X[50:], y[50:]), ax=Figure().add_subplot())
     >>> line.axes.get_yscale()
     'log'
     """
     check_is_fitted(model)
     objective = np.asarray(model.trace_.objective, np.float64)
+    dual = model.certificate_.measures.get("dual")
     steps = np.flatnonzero(np.isfinite(objective))
-    if not len(steps):
-        raise ValueError(f"the trace of this {type(model).__name__} has no objective to draw")
-    ax = ax if ax is not None else _current_axes("traces")
-    (line,) = ax.plot(steps + 1, objective[steps], marker=".")
-    if (objective[steps] > 0).all():
-        ax.set_yscale("log")
+    if dual is None or not len(steps):
+        raise ValueError(f"this {type(model).__name__} has no dual value, or no traced objective")
+    ax = ax if ax is not None else _current_axes("gaps")
+    (line,) = ax.plot(steps + 1, np.maximum(objective[steps] - dual, 0.0), marker=".")
+    ax.set_yscale("log")
     ax.set_xlabel("step")
-    ax.set_ylabel("objective")
+    ax.set_ylabel("objective − dual")
     return line
 
 
@@ -157,7 +160,7 @@ def _current_axes(what: str) -> Any:
 def _checked(model: Any, X: Any, y: Any) -> tuple[Floats, NDArray[Any]]:
     """The rows and their labels, or raise ValueError where there is nothing to draw."""
     check_is_fitted(model)
-    for name in ("decision_function", "support_", "classes_"):
+    for name in ("decision_function", "support_vectors_", "classes_"):
         if not hasattr(model, name):
             raise ValueError(f"margins are those of a fitted classifier with {name!r}")
     if len(model.classes_) != 2:
@@ -165,10 +168,10 @@ def _checked(model: Any, X: Any, y: Any) -> tuple[Floats, NDArray[Any]]:
     dense = X.toarray() if issparse(X) else X
     rows, labels = check_array(dense, dtype=np.float64, input_name="X"), np.asarray(y)
     check_consistent_length(rows, labels)
-    if len(model.support_) and np.max(model.support_) >= len(rows):
+    if model.support_vectors_.shape[1] != rows.shape[1]:
         raise ValueError(
-            f"there are {len(rows)} rows, but row {np.max(model.support_)} is a support vector: "
-            "pass the rows of the fit"
+            f"the rows have {rows.shape[1]} columns, the support vectors "
+            f"{model.support_vectors_.shape[1]}"
         )
     return rows, labels
 

@@ -16,7 +16,12 @@ from scipy.sparse import issparse
 from suffice.engines.passes import each
 from suffice.kernels.svm.kernel_values import gaussian_doubles, gaussian_singles, take_block
 from suffice.kernels.svm.smo import LANES
-from suffice.numerics.kernel_functions import KernelFunction, products, squared_lengths
+from suffice.numerics.kernel_functions import (
+    KernelFunction,
+    check_lengths,
+    products,
+    squared_lengths,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -87,6 +92,8 @@ class KernelRows:
         self.gaussian = function.name == "rbf"
         if self.gaussian and not issparse(X):
             X = X - X.mean(axis=0)  # for digits' sake: distances stay
+        elif self.gaussian:
+            check_lengths(X, function.gamma)
         self.X = X
         self.lengths = function.gamma * squared_lengths(X) if self.gaussian else np.zeros(0)
         self.diagonal: Floats = (

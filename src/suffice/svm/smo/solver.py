@@ -166,7 +166,7 @@ class Solver:
             changed, steps, gradient = self._round(beta, gradient, state, goal)
             if not steps:
                 break
-            if len(gradient) == dual.rows.n:  # all variables have had their part
+            if len(gradient) == len(beta) == dual.rows.n:  # all had their part, one for each row
                 sums = gradient - dual.linear
                 continue
             delta = dual.by_row(changed)
