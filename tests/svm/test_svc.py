@@ -234,6 +234,8 @@ def test_precomputed_and_callable_kernels():
         SVC(kernel="precomputed").fit(X, y)
     with pytest.raises(TypeError, match="Sparse precomputed"):
         SVC(kernel="precomputed").fit(sparse.csr_array(X @ X.T), y)
+    with pytest.raises(ValueError, match=r"not symmetric: k\(x, z\) and k\(z, x\) differ by"):
+        SVC(kernel="precomputed").fit(np.tril(X @ X.T), y)
 
 
 # --- hard margins --------------------------------------------------------------------------

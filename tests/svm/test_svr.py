@@ -87,3 +87,5 @@ def test_bad_input(diabetes):
         SVR(C=np.inf).fit(X, y)
     with pytest.raises(ValueError, match="'epsilon' parameter"):
         SVR(epsilon=-0.1).fit(X, y)
+    with pytest.raises(ValueError, match="values are not symmetric"):
+        SVR(kernel=lambda A, B: A @ np.roll(B, 1, axis=1).T).fit(X, y)
