@@ -265,6 +265,15 @@ def test_no_hard_margin():
         SVC(C=np.inf, max_iter=3).fit(X, y)
 
 
+def test_many_steps_are_no_proof_that_there_is_no_margin():
+    """The classes are separable, as the linear programme says; the way there is long."""
+    X, y = real("breast_cancer")
+    assert common_point(X, np.where(y == 1, 1.0, -1.0)) is None
+    with pytest.warns(ConvergenceWarning, match="terminated early"):
+        model = SVC(kernel="poly", degree=1, gamma=1.0, C=np.inf, max_iter=1_500_000).fit(X, y)
+    assert not model.certificate_.holds
+
+
 def test_the_proof_of_no_margin_is_a_common_point():
     X, y = real("iris")
     X, signs = X[50:], np.where(y[50:] == 1, 1.0, -1.0)
@@ -371,6 +380,18 @@ def test_a_warm_start_saves_steps():
         assert again.certificate_.dual == pytest.approx(fresh.certificate_.dual, rel=1e-9)
     assert model.fit(X[:300], y[:300]).certificate_.holds
     assert model.fit(X[:300], 1 - y[:300]).certificate_.holds
+
+
+def test_a_start_of_other_labels_is_no_start():
+    """Of a row that is now of another class, the multipliers do not sum to 0."""
+    X, y = real("wine")
+    model = SVC(C=np.inf, warm_start=True).fit(X, y)
+    moved = model.support_[(y[model.support_] == 2) & model.dual_coef_.all(axis=0)][0]
+    y[moved] = 1
+    model.fit(X, y)
+    assert all(abs(beta.sum()) < 1e-12 for beta in multipliers(model, X))
+    fresh = SVC(C=np.inf).fit(X, y)
+    assert model.certificate_.dual == pytest.approx(fresh.certificate_.dual, rel=1e-9)
 
 
 # --- probabilities -------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from suffice.fitting.requests import Found, Gather, Passes, needed
 from suffice.sources import Source
 from suffice.svm.base import Floats, SupportVectorMachine
 from suffice.svm.margins.conditions import certificate_from
-from suffice.svm.smo.dual import Dual
+from suffice.svm.smo.dual import ROUNDED, Dual, imbalance
 from suffice.svm.smo.kernel_rows import KernelRows
 from suffice.svm.smo.kernel_sums import kernel_sums
 from suffice.svm.smo.solver import Solver
@@ -163,7 +163,7 @@ class SVR(Regressor, SupportVectorMachine):
         beta = np.zeros(len(bounds))
         beta[last["support_"]] = last["dual_coef_"][0]
         there = beta != 0
-        if not there.any() or abs(beta.sum()) > 1e-9 * bounds.max():
+        if not there.any() or imbalance(beta) > ROUNDED:
             return None
         beta *= min(1.0, float((bounds[there] / np.abs(beta[there])).min()))
         beta = np.clip(beta, -bounds, bounds)
