@@ -16,6 +16,7 @@ from sklearn.metrics import log_loss
 import suffice
 from suffice import SVC
 from suffice.numerics.kernel_functions import KernelFunction
+from suffice.svm.margins.conditions import Examined, certificate_from
 from suffice.svm.margins.separability import common_point
 from suffice.svm.smo.solver import MANY, balanced
 
@@ -203,6 +204,25 @@ def test_an_early_stop_is_told():
     assert model.fit_status_ == 1
     assert model.certificate_.violation > 1e-3
     assert (model.kkt_cases_ == 0).any()
+    assert not any("LinearSVC" in note for note in model.certificate_.notes)
+
+
+def test_an_early_stop_of_the_linear_kernel_names_linear_svc():
+    X, y = real("wine")
+    two = y < 2
+    with pytest.warns(ConvergenceWarning, match=r"LinearSVC\(loss=\"hinge\"\) solves the same"):
+        SVC(kernel="linear", max_iter=2).fit(X[two], y[two])
+    with pytest.warns(ConvergenceWarning, match=r"LinearSVC\(loss=\"hinge\"\) fits a machine"):
+        SVC(kernel="linear", max_iter=2).fit(X, y)
+
+
+def test_multipliers_that_do_not_sum_to_0_prove_nothing():
+    function = KernelFunction("linear", 0.0, 3, 0.0)
+    for imbalance, holds in ((1e-15, True), (1e-3, False)):
+        found = Examined(0.0, 1.0, 1.0, imbalance, is_curved_down=False, is_stopped=False)
+        proof = certificate_from(function, found, 1e-3)
+        assert proof.holds is holds
+        assert bool(proof.notes) is not holds
 
 
 @pytest.mark.parametrize("kernel", ["sigmoid", "logistic"])
@@ -310,8 +330,24 @@ def test_prices_far_from_one(C):
     ours, theirs = SVC(C=C).fit(X, y), svm.SVC(C=C).fit(X, y)
     assert ours.certificate_.holds
     assert dual_of(ours, X) == pytest.approx(dual_of(theirs, X), rel=1e-3)
+    proof = ours.certificate_
+    wide = proof.gap > 1e-3 * proof.dual
+    assert any("of the objective" in note for note in proof.notes) == wide
     if C > 1:
         np.testing.assert_array_equal(ours.predict(X), y)
+
+
+def test_a_wide_gap_is_told_though_conditions_hold():
+    X, y = real("breast_cancer")
+    proof = SVC(C=1e6).fit(X, y).certificate_
+    assert proof.holds
+    assert proof.gap > 0.1 * proof.dual
+    assert proof.notes == (
+        f"the gap is {proof.gap / proof.primal:.2g} of the objective: lower tol, or C",
+    )
+    closer = SVC(C=1e6, tol=1e-6).fit(X, y).certificate_
+    assert closer.gap <= 1e-3 * closer.dual
+    assert SVC().fit(X, y).certificate_.notes == ()
 
 
 def test_one_class_and_bad_parameters():

@@ -33,7 +33,7 @@ from suffice.fitting.regression import Regressor
 from suffice.fitting.requests import Found, Gather, Passes, needed
 from suffice.sources import Source
 from suffice.svm.base import Floats, SupportVectorMachine
-from suffice.svm.margins.conditions import certificate_from
+from suffice.svm.margins.conditions import Examined, certificate_from
 from suffice.svm.smo.dual import ROUNDED, Dual, imbalance
 from suffice.svm.smo.kernel_rows import KernelRows
 from suffice.svm.smo.kernel_sums import kernel_sums
@@ -140,8 +140,9 @@ class SVR(Regressor, SupportVectorMachine):
         beta, intercept = dual.by_row(found.beta), -dual.multiplier(found.gradient, found.beta)
         sums = found.gradient[:n] - dual.linear[:n]
         worst, values = examined(beta, sums, y - sums - intercept, y, bounds, self.epsilon)
-        curved, stopped = found.is_curved_down, found.steps >= settings.most
-        proof = certificate_from(kernel, worst, values, self.tol, curved, stopped)
+        stopped = found.steps >= settings.most
+        known = Examined(worst, *values, imbalance(beta), found.is_curved_down, stopped)
+        proof = certificate_from(kernel, known, self.tol)
         support = np.flatnonzero(beta)
         attributes = {
             "support_": support.astype(np.int32),
