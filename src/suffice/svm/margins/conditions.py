@@ -109,11 +109,7 @@ def certificate_of(
     )
     advice = ADVICE
     if function.name == "linear" and all(np.isfinite(pair.bounds).all() for pair in pairs):
-        how = (
-            "solves the same problem"
-            if len(pairs) == 1
-            else "fits a machine for each class instead"
-        )
+        how = "solves the same problem" if len(pairs) == 1 else "fits a machine a class instead"
         advice += f'; LinearSVC(loss="hinge") {how}'
     return certificate_from(function, found, tol, advice)
 
