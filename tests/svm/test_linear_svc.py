@@ -321,6 +321,7 @@ def test_contract(estimator, check):
         ({"C": 0}, "'C' parameter"),
         ({"loss": "logistic"}, "'loss' parameter"),
         ({"class_weight": {9: 1.0}}, "names 9"),
+        ({"class_weight": {2: 0.0}}, "gives class 2 the weight 0"),
     ],
 )
 def test_parameters_are_checked(parameters, says):

@@ -1,4 +1,4 @@
-"""Support vector classification: brute force, LIBSVM, conditions of a minimum, hard margins."""
+"""Support vector classification: brute force, LIBSVM, conditions of a minimum."""
 
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ from sklearn.metrics import log_loss
 import suffice
 from suffice import SVC
 from suffice.numerics.kernel_functions import KernelFunction
-from suffice.svm.margins.separability import common_point
+from suffice.svm.margins.conditions import Examined, certificate_from
 from suffice.svm.smo.solver import MANY, balanced
 
 
@@ -203,6 +203,25 @@ def test_an_early_stop_is_told():
     assert model.fit_status_ == 1
     assert model.certificate_.violation > 1e-3
     assert (model.kkt_cases_ == 0).any()
+    assert not any("LinearSVC" in note for note in model.certificate_.notes)
+
+
+def test_an_early_stop_of_the_linear_kernel_names_linear_svc():
+    X, y = real("wine")
+    two = y < 2
+    with pytest.warns(ConvergenceWarning, match=r"LinearSVC\(loss=\"hinge\"\) solves the same"):
+        SVC(kernel="linear", max_iter=2).fit(X[two], y[two])
+    with pytest.warns(ConvergenceWarning, match=r"LinearSVC\(loss=\"hinge\"\) fits a machine"):
+        SVC(kernel="linear", max_iter=2).fit(X, y)
+
+
+def test_multipliers_that_do_not_sum_to_0_prove_nothing():
+    function = KernelFunction("linear", 0.0, 3, 0.0)
+    for imbalance, holds in ((1e-15, True), (1e-3, False)):
+        found = Examined(0.0, 1.0, 1.0, imbalance, is_curved_down=False, is_stopped=False)
+        proof = certificate_from(function, found, 1e-3)
+        assert proof.holds is holds
+        assert bool(proof.notes) is not holds
 
 
 @pytest.mark.parametrize("kernel", ["sigmoid", "logistic"])
@@ -234,44 +253,8 @@ def test_precomputed_and_callable_kernels():
         SVC(kernel="precomputed").fit(X, y)
     with pytest.raises(TypeError, match="Sparse precomputed"):
         SVC(kernel="precomputed").fit(sparse.csr_array(X @ X.T), y)
-
-
-# --- hard margins --------------------------------------------------------------------------
-
-
-def test_a_hard_margin():
-    X, y = real("iris")
-    X, y = X[:100], y[:100]
-    hard = SVC(kernel="linear", C=np.inf, tol=1e-8).fit(X, y)
-    soft = svm.SVC(kernel="linear", C=1e6, tol=1e-10).fit(X, y)
-    np.testing.assert_allclose(hard.coef_, soft.coef_, rtol=1e-6)
-    assert hard.geometric_margin_ == pytest.approx(1 / np.linalg.norm(soft.coef_), rel=1e-6)
-    assert hard.certificate_.gap <= 1e-6 * hard.certificate_.dual
-    gaussian = SVC(C=float("inf")).fit(*real("wine"))
-    assert gaussian.certificate_.holds
-    assert (np.nan_to_num(gaussian.functional_margins_, nan=1.0) > 0.99).all()
-
-
-def test_no_hard_margin():
-    X, y = real("iris")
-    with pytest.raises(ValueError, match=r"classes 1 and 2 are not separable.*coincide"):
-        SVC(kernel="linear", C=np.inf).fit(X, y)
-    twins = np.vstack([X[:50], X[:1]])
-    with pytest.raises(ValueError, match="not separable"):
-        SVC(C=np.inf).fit(twins, [0] * 50 + [1])
-    with pytest.warns(ConvergenceWarning, match="terminated early"):
-        SVC(C=np.inf, max_iter=3).fit(X, y)
-
-
-def test_the_proof_of_no_margin_is_a_common_point():
-    X, y = real("iris")
-    X, signs = X[50:], np.where(y[50:] == 1, 1.0, -1.0)
-    for rows in (X, sparse.csr_array(X)):
-        weights = common_point(rows, signs)
-        assert (weights >= -1e-12).all()
-        np.testing.assert_allclose([weights[:50].sum(), weights[50:].sum()], 1)
-        np.testing.assert_allclose(X.T @ (weights * signs), 0, atol=1e-8)
-        assert common_point(rows[:50], np.where(X[:50, 0] > 0, 1.0, -1.0)) is None
+    with pytest.raises(ValueError, match=r"not symmetric: k\(x, z\) and k\(z, x\) differ by"):
+        SVC(kernel="precomputed").fit(np.tril(X @ X.T), y)
 
 
 # --- odd rows ------------------------------------------------------------------------------
@@ -299,20 +282,36 @@ def test_prices_far_from_one(C):
     ours, theirs = SVC(C=C).fit(X, y), svm.SVC(C=C).fit(X, y)
     assert ours.certificate_.holds
     assert dual_of(ours, X) == pytest.approx(dual_of(theirs, X), rel=1e-3)
+    proof = ours.certificate_
+    wide = proof.gap > 1e-3 * proof.dual
+    assert any("of the objective" in note for note in proof.notes) == wide
     if C > 1:
         np.testing.assert_array_equal(ours.predict(X), y)
 
 
+def test_a_wide_gap_is_told_though_conditions_hold():
+    X, y = real("breast_cancer")
+    proof = SVC(C=1e6).fit(X, y).certificate_
+    assert proof.holds
+    assert proof.gap > 0.1 * proof.dual
+    assert proof.notes == (
+        f"the gap is {proof.gap / proof.primal:.2g} of the objective: lower tol, or C",
+    )
+    closer = SVC(C=1e6, tol=1e-6).fit(X, y).certificate_
+    assert closer.gap <= 1e-3 * closer.dual
+    assert SVC().fit(X, y).certificate_.notes == ()
+
+
 def test_one_class_and_bad_parameters():
     X, y = real("iris")
-    with pytest.raises(ValueError, match="number of classes has to be greater than one"):
+    with pytest.raises(ValueError, match=r"has to be greater than one; got 1 class: 0$"):
         SVC().fit(X[:50], y[:50])
     for bad in ({"C": 0.0}, {"gamma": -1.0}, {"kernel": "none"}, {"tol": 0.0}):
         with pytest.raises(ValueError, match="parameter"):
             SVC(**bad).fit(X, y)
     with pytest.raises(AttributeError, match="linear kernel"):
         _ = SVC().fit(X, y).coef_
-    with pytest.raises(ValueError, match="class_weight"):
+    with pytest.raises(ValueError, match="gives class 0 the weight 0"):
         SVC(class_weight={0: 0.0}).fit(X, y)
 
 

@@ -98,3 +98,5 @@ def test_as_many_active_variables_as_rows():
     ours, peer = SVR(tol=1e-5).fit(X, y), svm.SVR(tol=1e-5).fit(X, y)
     np.testing.assert_allclose(ours.predict(X), peer.predict(X), atol=1e-3)
     assert ours.certificate_.holds
+    with pytest.raises(ValueError, match="values are not symmetric"):
+        SVR(kernel=lambda A, B: A @ np.roll(B, 1, axis=1).T).fit(X, y)

@@ -48,3 +48,22 @@ def class_factors(
             f"class_weight must be finite, not negative and not all 0, got {class_weight!r}"
         )
     return factors
+
+
+def positive_factors(
+    class_weight: Any, labels: NDArray[Any], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The factor of each class, for models to which a class without weight is no class.
+
+    The parameters are those of `class_factors`; a factor of 0 raises ValueError.
+    """
+    factors = class_factors(class_weight, labels, weight)
+    if factors is None:
+        return np.ones(len(labels))
+    if not factors.all():
+        nothing = labels[factors == 0].tolist()[0]
+        raise ValueError(
+            f"class_weight gives class {nothing!r} the weight 0: leave its rows out, or choose a "
+            "weight above 0"
+        )
+    return factors

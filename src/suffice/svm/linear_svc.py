@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from suffice.fitting.certificate import Certificate
-from suffice.fitting.class_weights import class_factors
+from suffice.fitting.class_weights import positive_factors
 from suffice.fitting.classification import Classifier, labels_of
 from suffice.fitting.estimator import Estimator
 from suffice.fitting.requests import Found, Passes, needed, reading
@@ -193,8 +193,7 @@ class LinearSVC(Classifier, Estimator):
     def _problems(self, look: ClassSample, classes: NDArray[Any]) -> list[PrimalProblem]:
         """One for each machine."""
         units = look.units(self.fit_intercept)
-        factors = class_factors(self.class_weight, classes, look.label_weights)
-        factors = np.ones(len(classes)) if factors is None else factors
+        factors = positive_factors(self.class_weight, classes, look.label_weights)
         if len(classes) == 2:
             sides = [(classes[1], factors[1], factors[0])]
         else:

@@ -31,7 +31,7 @@ from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from suffice.engines.gather import Rows
-from suffice.fitting.class_weights import class_factors
+from suffice.fitting.class_weights import positive_factors
 from suffice.fitting.classification import Classifier, labels_of
 from suffice.fitting.requests import Found, Gather, Passes, needed
 from suffice.sources import Block, Source
@@ -198,18 +198,12 @@ default="rbf"
         classes, codes = coded(labels_of(Block(X, rows.y, None, 0)))
         if len(classes) < 2:
             raise ValueError(
-                "The number of classes has to be greater than one; got "
-                f"{len(classes)} class ({classes[0]!r})"
+                "The number of classes has to be greater than one; got 1 class: "
+                f"{classes.tolist()[0]!r}"
             )
         weight = np.ones(len(codes)) if rows.weight is None else rows.weight
         by_class = np.asarray(np.bincount(codes, weight, len(classes)), np.float64)
-        factors = class_factors(self.class_weight, classes, by_class)
-        factors = np.ones(len(classes)) if factors is None else factors
-        there = factors > 0  # a class of weight 0 has no rows
-        if there.sum() < 2:
-            raise ValueError("class_weight leaves fewer than two classes a weight above 0")
-        if not there.all():
-            raise ValueError("class_weight must be above 0: leave rows of other classes out")
+        factors = positive_factors(self.class_weight, classes, by_class)
         with np.errstate(invalid="ignore"):
             bounds = self.C * weight * factors[codes]
         kernel = self._kernel_function(X, rows.weight)

@@ -33,8 +33,8 @@ from suffice.fitting.regression import Regressor
 from suffice.fitting.requests import Found, Gather, Passes, needed
 from suffice.sources import Source
 from suffice.svm.base import Floats, SupportVectorMachine
-from suffice.svm.margins.conditions import certificate_from
-from suffice.svm.smo.dual import Dual
+from suffice.svm.margins.conditions import Examined, certificate_from
+from suffice.svm.smo.dual import ROUNDED, Dual, imbalance
 from suffice.svm.smo.kernel_rows import KernelRows
 from suffice.svm.smo.kernel_sums import kernel_sums
 from suffice.svm.smo.solver import Solver
@@ -140,8 +140,9 @@ class SVR(Regressor, SupportVectorMachine):
         beta, intercept = dual.by_row(found.beta), -dual.multiplier(found.gradient, found.beta)
         sums = found.gradient[:n] - dual.linear[:n]
         worst, values = examined(beta, sums, y - sums - intercept, y, bounds, self.epsilon)
-        curved, stopped = found.is_curved_down, found.steps >= settings.most
-        proof = certificate_from(kernel, worst, values, self.tol, curved, stopped)
+        stopped = found.steps >= settings.most
+        known = Examined(worst, *values, imbalance(beta), found.is_curved_down, stopped)
+        proof = certificate_from(kernel, known, self.tol)
         support = np.flatnonzero(beta)
         attributes = {
             "support_": support.astype(np.int32),
@@ -163,7 +164,7 @@ class SVR(Regressor, SupportVectorMachine):
         beta = np.zeros(len(bounds))
         beta[last["support_"]] = last["dual_coef_"][0]
         there = beta != 0
-        if not there.any() or abs(beta.sum()) > 1e-9 * bounds.max():
+        if not there.any() or imbalance(beta) > ROUNDED:
             return None
         beta *= min(1.0, float((bounds[there] / np.abs(beta[there])).min()))
         beta = np.clip(beta, -bounds, bounds)

@@ -14,7 +14,7 @@ far either is from its best.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,12 @@ from numpy.typing import NDArray
 from suffice.fitting.certificate import Certificate
 from suffice.numerics.kernel_functions import KernelFunction
 from suffice.svm.one_vs_one.pairs import Pair
-from suffice.svm.smo.dual import Floats, Integers
+from suffice.svm.smo.dual import ROUNDED, Floats, Integers, imbalance
 
 BEYOND, ON_MARGIN, WITHIN, VIOLATED, ABSENT = 1, 2, 3, 0, -1
 """The three cases in the order above; none of them; a row of neither class."""
+
+ADVICE = "bring the columns to one scale, choose a smaller C, or allow more steps"
 
 
 def violations(pair: Pair) -> Floats:
@@ -97,42 +99,79 @@ def certificate_of(
     most : int
         Steps that each was allowed.
     """
-    worst = max(float(violations(pair).max()) for pair in pairs)
-    values = sum(map(primal_value, pairs)), sum(map(dual_value, pairs))
-    curved = any(pair.solution.is_curved_down for pair in pairs)
-    stopped = any(pair.solution.steps >= most for pair in pairs)
-    return certificate_from(function, worst, values, tol, curved, stopped)
+    found = Examined(
+        max(float(violations(pair).max()) for pair in pairs),
+        sum(map(primal_value, pairs)),
+        sum(map(dual_value, pairs)),
+        max(imbalance(pair.beta) for pair in pairs),
+        any(pair.solution.is_curved_down for pair in pairs),
+        any(pair.solution.steps >= most for pair in pairs),
+    )
+    advice = ADVICE
+    if function.name == "linear" and all(np.isfinite(pair.bounds).all() for pair in pairs):
+        how = "solves the same problem" if len(pairs) == 1 else "fits a machine a class instead"
+        advice += f'; LinearSVC(loss="hinge") {how}'
+    return certificate_from(function, found, tol, advice)
+
+
+class Examined(NamedTuple):
+    """What was computed in float64 of a solution.
+
+    Attributes
+    ----------
+    violation : float
+        By how much a row misses its condition at worst.
+    primal, dual : float
+    imbalance : float
+        Of the multipliers.
+    is_curved_down : bool
+        Whether a direction of negative curvature was met.
+    is_stopped : bool
+        Whether all steps allowed were taken.
+    """
+
+    violation: float
+    primal: float
+    dual: float
+    imbalance: float
+    is_curved_down: bool
+    is_stopped: bool
 
 
 def certificate_from(
-    function: KernelFunction,
-    worst: float,
-    values: tuple[float, float],
-    tol: float,
-    curved: bool,
-    stopped: bool,
+    function: KernelFunction, found: Examined, tol: float, advice: str = ADVICE
 ) -> Certificate:
-    """A certificate from the worst violation, and the primal and the dual value."""
-    primal, dual = values
-    measures = {"violation": worst, "primal": primal, "dual": dual, "gap": primal - dual}
+    """A certificate from what was computed of a solution.
+
+    Parameters
+    ----------
+    function : KernelFunction
+    found : Examined
+    tol : float
+    advice : str
+        What to try if conditions are missed.
+    """
+    worst, primal, dual, gap = found.violation, found.primal, found.dual, found.primal - found.dual
+    measures = {"violation": worst, "primal": primal, "dual": dual, "gap": gap}
     notes = []
     claim = f"every row meets its condition of a minimum within {tol:g}"
-    if curved:
+    if found.is_curved_down:
         del measures["gap"]
         notes.append("not convex: a direction of negative curvature was met")
     elif not function.is_semi_definite:
         notes.append("convexity not proved: the kernel need not be positive semi-definite")
-    holds = worst <= tol
-    if not holds:
-        gap = "" if curved else f", gap {primal - dual:.3g}"
+    feasible = found.imbalance <= ROUNDED
+    if not feasible:
+        notes.append(f"the multipliers sum to {found.imbalance:.2g} of their size, and not to 0")
+    if worst > tol:
+        named = "" if found.is_curved_down else f", gap {gap:.3g}"
         why = (
             "terminated early, after all steps allowed,"
-            if stopped
+            if found.is_stopped
             else "rounding allows no further step"
         )
-        notes.append(
-            f"{why} with violation {worst:.3g}{gap}: bring the columns to one scale, choose a "
-            "smaller C, or allow more steps"
-        )
+        notes.append(f"{why} with violation {worst:.3g}{named}: {advice}")
+    elif not found.is_curved_down and gap > tol * abs(dual):
+        notes.append(f"the gap is {gap / primal:.2g} of the objective: lower tol, or C")
     path = "sequential minimal optimisation, checked in float64"
-    return Certificate(holds, claim, path, measures, tuple(notes))
+    return Certificate(worst <= tol and feasible, claim, path, measures, tuple(notes))

@@ -26,9 +26,6 @@ from suffice.svm.smo.solver import DualSolution
 NEAREST = 1e-8
 """Hulls nearer than this times the radius of the features count as one."""
 
-ENDLESS = 1_000_000
-"""Steps after which multipliers that still grow are taken to grow for ever."""
-
 
 def radius_of(rows: KernelRows) -> float:
     """The length of the longest features, or 1 if all are 0."""
@@ -45,7 +42,8 @@ def refuse_inseparable(
 ) -> None:
     """Raise ValueError unless the classes can be separated, before or after solving.
 
-    A solution that was stopped early proves neither: its certificate says that.
+    A solution that was stopped early proves neither, however far its multipliers have grown: its
+    certificate does not hold.
     """
     first, second = names
     said = f"C=inf asks for a hard margin, but classes {first} and {second} are not separable"
@@ -64,8 +62,7 @@ def refuse_inseparable(
     squared = float(solution.beta @ (solution.gradient + y))
     # Any feasible β tells a distance that the hulls do not exceed.
     distance = 2 * np.sqrt(max(squared, 0.0)) / total if total else np.inf
-    endless = solution.violation > 1.0 and solution.steps >= ENDLESS
-    if rows.function.name != "linear" and (endless or distance < NEAREST * radius_of(rows)):
+    if rows.function.name != "linear" and distance < NEAREST * radius_of(rows):
         raise ValueError(
             f"{said} by this kernel: their hulls are no more than {distance:.1g} apart among "
             f"features of length {radius_of(rows):.3g}. Choose a finite C"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from suffice.engines.passes import each
 from suffice.svm.margins.separability import refuse_inseparable, separable_bound
-from suffice.svm.smo.dual import Dual, Floats, Integers
+from suffice.svm.smo.dual import ROUNDED, Dual, Floats, Integers, imbalance
 from suffice.svm.smo.kernel_rows import KernelRows
 from suffice.svm.smo.solver import DualSolution, Solver, SolverSettings
 
@@ -175,11 +175,11 @@ def starts_from(last: dict[str, Any], classes: Any, codes: Any) -> list[Floats |
 def within(start: Floats, y: Floats, upper: Floats) -> Floats | None:
     """A start brought within the bounds; None if it is one of other rows."""
     there = start != 0
-    if (start * y < 0).any() or not there.any():
+    if (start * y < 0).any() or not there.any() or imbalance(start) > ROUNDED:
         return None
     scale = min(1.0, float((upper[there] / np.abs(start[there])).min()))
     # At the bound rows stay at the bound, though products round.
-    return np.clip(start * scale, -upper, upper) if abs(start.sum()) < 1e-9 * upper.max() else None
+    return np.clip(start * scale, -upper, upper)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,15 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
+ROUNDED = 1e-9
+"""An `imbalance` up to which the rounding of many steps explains it."""
+
+
+def imbalance(beta: Floats) -> float:
+    """|Σ β| relative to Σ |β|: 0 of a feasible point, but for rounding."""
+    total = float(np.abs(beta).sum())
+    return abs(float(beta.sum())) / total if total else 0.0
+
 
 @dataclass(frozen=True)
 class Dual:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from suffice.engines.passes import each
+from suffice.fitting.gram.matrix import checked_symmetric
 from suffice.kernels.svm.kernel_values import gaussian_doubles, gaussian_singles, take_block
 from suffice.kernels.svm.smo import LANES
 from suffice.numerics.kernel_functions import (
@@ -89,6 +90,8 @@ class KernelRows:
         self.given = function.name in {"precomputed", "callable"}
         if function.name == "callable":
             X = function(X, X)
+        if self.given:
+            checked_symmetric(X)
         self.gaussian = function.name == "rbf"
         if self.gaussian and not issparse(X):
             X = X - X.mean(axis=0)  # for digits' sake: distances stay

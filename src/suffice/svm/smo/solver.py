@@ -6,7 +6,8 @@
    among them alone, and minimises over pairs (`suffice.kernels.svm.smo`); then it brings Kβ up to
    date for all rows, from stored values or by tiles that are computed and thrown away.
 3. Once no variable violates the conditions by more than the tolerance, Kβ is computed in float64.
-   There the gap of primal and dual value has to be small too, relative to these.
+   The gap of primal and dual value is looked at too: where it is wide, the goal is made smaller,
+   down to a thousandth of the tolerance.
    What is still violated then is corrected by further rounds; their steps are small, so that
    the rounding of float32 is too.  Where that does not lead on, values are in float64 throughout.
 
