@@ -33,10 +33,10 @@ Summarize = Callable[[Floats], SoftMoments]
 """From responsibilities times weights, of shape (components, rows), to what rows tell."""
 
 LOG_2PI = float(np.log(2 * np.pi))
-CELLS_AT_ONCE = 1 << 17
-"""Numbers, rows × components × columns, that are worked on at a time: a megabyte."""
+CELLS_AT_ONCE = 1 << 18
+"""Numbers, rows × components × columns, that are worked on at a time: two megabytes."""
 
-FEWEST, MOST = 64, 2048
+FEWEST, MOST = 64, 4096
 """Rows that are worked on at a time."""
 
 FAR = 1e6
@@ -77,8 +77,11 @@ class GaussianComponents:
 
     @property
     def rows_at_once(self) -> int:
-        """Rows whose coordinates stay in the cache."""
-        return int(np.clip(CELLS_AT_ONCE // max(self.means.size, 1), FEWEST, MOST))
+        """Rows whose coordinates, those of each component or one for all, stay in the cache."""
+        k, d = self.means.shape
+        return int(
+            np.clip(CELLS_AT_ONCE // (k * d if self.kind == "full" else k + d), FEWEST, MOST)
+        )
 
     @cached_property
     def inverse(self) -> Floats:
