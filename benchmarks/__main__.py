@@ -44,6 +44,7 @@ from benchmarks import (
     selection,
     starts,
     svm,
+    svm_growth,
     text,
     tree_growth,
     trees,
@@ -84,6 +85,7 @@ ROWS: tuple[Row, ...] = (
     growth.ROW,
     tree_growth.ROW,
     mixture_growth.ROW,
+    svm_growth.ROW,
     starts.ROW,
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")

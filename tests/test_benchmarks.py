@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import covertype, discriminant, growth, mixture_growth, mixtures, tree_growth, trees
+from benchmarks import (
+    covertype,
+    discriminant,
+    growth,
+    mixture_growth,
+    mixtures,
+    svm_growth,
+    tree_growth,
+    trees,
+)
 from benchmarks.harness import Bar, Options, timed
 
 
@@ -73,6 +82,16 @@ def test_growth_of_mixtures_makes_three_tables_and_a_plot(tmp_path, monkeypatch)
     assert [table.heads[1:-1] for table in tables] == [("200", "400"), ("2", "3"), ("1", "2")]
     assert all(table.cells[0][0] == "suffice" and all(table.cells[0]) for table in tables)
     assert row.plot.read_text("utf-8").count(">seconds<") == 3
+
+
+def test_growth_of_machines_makes_two_tables_and_a_plot(tmp_path, monkeypatch):
+    peers = {name: one for name, one in svm_growth.CONTENDERS.items() if name != "intelex"}
+    monkeypatch.setattr(svm_growth, "CONTENDERS", peers)
+    row = svm_growth.MachineGrowth((100, 200), tmp_path / "svm-growth.svg")
+    tables = row.run(Options())
+    assert [table.heads[1:-1] for table in tables] == [("100", "200")] * 2
+    assert all(table.cells[0][0] == "suffice" and all(table.cells[0]) for table in tables)
+    assert row.plot.read_text("utf-8").count(">seconds<") == 2
 
 
 def test_mixtures_agree(monkeypatch):

@@ -30,7 +30,9 @@ def model(rides, model_file) -> str:
 
 def test_unknown_models_get_the_nearest_names(refused, rides):
     options = ("--target", "fare", "--save", "new")
-    assert "did you mean Ridge?" in refused("fit", "rides.csv", *options, "--model", "rigde")
+    assert "did you mean Ridge or KernelRidge?" in refused(
+        "fit", "rides.csv", *options, "--model", "rigde"
+    )
     message = refused("fit", "rides.csv", *options, "--model", "linear-regresion")
     assert "did you mean LinearRegression" in message
     assert "suffice models" in refused("fit", "rides.csv", *options, "--model", "%$!")

@@ -105,7 +105,7 @@ def test_ctrl_c_during_a_long_fit_with_its_bar(endless, folder):
         shown = read_until(ours, b"looking", seconds=60)
         assert b"looking" in shown, shown
         process.send_signal(signal.SIGINT)
-        code = process.wait(timeout=20)
+        code = process.wait(timeout=60)
         shown += read_until(ours, b"interrupted", seconds=5)
     finally:
         process.kill()
@@ -142,7 +142,7 @@ def test_ctrl_c_without_a_terminal(endless, folder):
         time.sleep(4)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == 130

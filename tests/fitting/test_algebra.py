@@ -243,6 +243,9 @@ def other_values(model: Any, name: str) -> list[Any]:
         "n_neighbors": [2],
         "leaf_size": [9],
         "folds": [3],
+        "max_iter": [500],
+        "min_uniqueness": [0.1],
+        "n_init": [2],
     }
     if isinstance(value, bool):
         return [not value]

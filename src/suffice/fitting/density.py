@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 class DensityModel(DensityMixin):
     """A kind of model: it tells how probable rows are."""
 
-    _apply: Callable[..., NDArray[Any]]
+    _apply_in_dtype: Callable[..., NDArray[Any]]
 
     _log_densities: Callable[[Any], Floats]
     """The logarithm of the density at each of some rows; a model provides it."""
@@ -38,7 +38,7 @@ class DensityModel(DensityMixin):
         array of shape (rows,)
         """
         check_is_fitted(self)
-        return self._apply(X, self._log_densities)
+        return self._apply_in_dtype(X, self._log_densities)
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean log-likelihood of rows.

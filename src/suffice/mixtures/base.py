@@ -239,7 +239,7 @@ class MixtureModel(Estimator):
         array of shape (rows, components)
         """
         check_is_fitted(self)
-        return self._apply(X, lambda rows: posterior(self._joint(rows))[0].T)
+        return self._apply_in_dtype(X, lambda rows: posterior(self._joint(rows))[0].T)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """The component that is most responsible for each row.

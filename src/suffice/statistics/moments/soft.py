@@ -38,8 +38,8 @@ class SoftMoments:
     >>> rows = np.array([[1.0, 0.0], [3.0, 2.0]])
     >>> shares = np.array([[1.0, 0.5], [0.0, 0.5]])
     >>> SoftMoments.summarize(np.stack([rows, rows - 1.0], axis=1), shares).first
-    array([[2.5 , 1.  ],
-           [1.  , 0.5 ]])
+    array([[2.5, 1. ],
+           [1. , 0.5]])
     """
 
     weight: Array
