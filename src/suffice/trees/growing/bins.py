@@ -24,6 +24,9 @@ from suffice.trees.growing.overview import Overview, columns_of, few_numbers
 SPARE = 4
 """Which part of the bounds of a column are not quantiles: one of so many."""
 
+LITTLE = 0.01
+"""Variance within bins that quantiles may leave: those of a normal column leave 0.002."""
+
 BYTE = 255
 """Bins of a column whose cells take a byte, that of missing cells not counted."""
 
@@ -88,25 +91,43 @@ def midpoints(values: Array) -> Array:
 def quantile_edges(sample: Array, max_bins: int) -> Array:
     """Bounds between bins that hold about as many numbers of a sample each, but for the tails.
 
-    A number more frequent than that counts as one bin's worth: the others share the rest.  A
-    quarter of the bounds goes to where the bins between quantiles are too wide: the two outer ones
-    are halved until a number stands alone, and the rest divides where the sum of squares within
-    bins decreases most.  Without them, the largest 1/255 of skewed amounts, which may have most of
-    their variance, would be one bin.
+    A number more frequent than that counts as one bin's worth: the others share the rest.  Where
+    bins between quantiles keep more than a little of the variance within them, a quarter of the
+    bounds goes to where they are too wide: the two outer ones are halved until a number stands
+    alone, and the rest divides where the sum of squares within bins decreases most.  Without them,
+    the largest 1/255 of skewed amounts, which may have most of their variance, would be one bin.
     """
     values, counts = np.unique(sample[~np.isnan(sample)] + 0.0, return_counts=True)
     if len(values) <= max_bins:
         return midpoints(values)
-    n_quantiles = max_bins - max_bins // SPARE
-    share = np.minimum(counts, -(-counts.sum() // n_quantiles))
-    middle = (2 * np.cumsum(share) - share) * n_quantiles // (2 * share.sum())
-    cuts = (np.flatnonzero(middle[1:] > middle[:-1]) + 1).tolist()
+    cuts = _between_quantiles(counts, max_bins)
+    if _share_within(values, counts, cuts) <= LITTLE:
+        return midpoints(values)[np.array(cuts) - 1]
+    cuts = _between_quantiles(counts, max_bins - max_bins // SPARE)
     left, right = (cuts[0], len(values) - cuts[-1]) if cuts else (0, 0)
     while max(left, right) > 1 and len(cuts) + 2 < max_bins:
         left, right = left // 2, right // 2
         cuts += [left] * (left > 0) + [len(values) - right] * (right > 0)
     cuts += _wide(values, counts, sorted(cuts), max_bins - 1 - len(cuts))
     return midpoints(values)[np.sort(cuts) - 1]
+
+
+def _between_quantiles(counts: NDArray[np.int64], n: int) -> list[int]:
+    """Where about equally many numbers lie on both sides of n − 1 cuts."""
+    share = np.minimum(counts, -(-counts.sum() // n))
+    middle = (2 * np.cumsum(share) - share) * n // (2 * share.sum())
+    found: list[int] = (np.flatnonzero(middle[1:] > middle[:-1]) + 1).tolist()
+    return found
+
+
+def _share_within(values: Array, counts: NDArray[np.int64], cuts: list[int]) -> float:
+    """Which share of the sum of squares about the mean is within bins."""
+    away = values - np.average(values, weights=counts)
+    away = away / np.abs(away).max()  # whose squares are numbers
+    starts = [0, *cuts]
+    weight, total = (np.add.reduceat(one, starts) for one in (counts, counts * away))
+    whole = float(counts @ away**2)
+    return 1.0 - float((total**2 / weight).sum()) / whole
 
 
 def _wide(values: Array, counts: NDArray[np.int64], cuts: list[int], n_more: int) -> list[int]:
